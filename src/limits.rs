@@ -1,0 +1,124 @@
+//! Every bound of the system, with the reason for its number.
+//!
+//! Nothing a caller sends may grow without a limit, and every limit lives here so that one page
+//! answers "how large may it be". Each has a test one step past it, in the room that applies it.
+
+use std::time::Duration;
+
+// ---- Definitions -----------------------------------------------------------------------------
+
+/// Bytes of a definition's text (YAML or JSON). 100,000 tasks with generous commands are about
+/// 40 MB; beyond that the state blob, rewritten at every flush, would be the real problem.
+pub const DEFINITION_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Tasks of one workflow, after the fan-in rewrite. The design aims at 100,000; the head room is
+/// for rewritten fan-ins.
+pub const TASKS_MAX: usize = 200_000;
+
+/// Dependencies of one workflow, all tasks together (edges of the graph). They dominate memory in
+/// dense graphs: a million edges are about 16 MB in memory and 20 MB in the state blob.
+pub const DEPENDENCIES_MAX: usize = 2_000_000;
+
+/// Nodes (scalars, lists, maps) a definition may expand to once YAML aliases are resolved. A
+/// "billion laughs" document stops here; honest definitions use about ten nodes a task.
+pub const DEFINITION_NODES_MAX: usize = 8_000_000;
+
+/// Depth of nested lists and maps in a definition. Definitions need four; `kwargs` rarely more
+/// than ten. Recursion over a tree this deep fits every thread's stack.
+pub const DEFINITION_DEPTH_MAX: usize = 64;
+
+/// Problems reported for one definition. Someone who mends a hundred runs the check again.
+pub const PROBLEMS_MAX: usize = 100;
+
+/// Bytes of a workflow's display name.
+pub const WORKFLOW_NAME_BYTES_MAX: usize = 256;
+
+/// Characters of a workflow id: it becomes a blob name, a table key and part of every message id.
+pub const WORKFLOW_ID_CHARS_MAX: usize = 128;
+
+/// Bytes of a task name. With the workflow id it must fit a blob name (1,024 characters).
+pub const TASK_NAME_BYTES_MAX: usize = 256;
+
+/// Largest `num_retries`. A task that needs more than this is not flaky but broken.
+pub const RETRIES_MAX: u32 = 1_000;
+
+/// Largest `timeout_s`: one year.
+pub const TIMEOUT_S_MAX: u64 = 366 * 24 * 3600;
+
+/// Bytes of one condition. Conditions are read by people; generated ones fit here too.
+pub const CONDITION_BYTES_MAX: usize = 8 * 1024;
+
+/// Nesting of one condition (parentheses, `not`, lists). Bounds the evaluator's recursion.
+pub const CONDITION_DEPTH_MAX: usize = 64;
+
+/// Labels of one workflow: they are columns of the index row.
+pub const LABELS_MAX: usize = 32;
+
+/// Bytes of a label's key, and of its value.
+pub const LABEL_BYTES_MAX: usize = 128;
+
+// ---- Messages and outputs --------------------------------------------------------------------
+
+/// Bytes of one task or completion message after XML escaping. Azure Storage allows 64 KiB; the
+/// rest is left to the protocol's envelope and to older clients that add fields.
+pub const MESSAGE_BYTES_MAX: usize = 48 * 1024;
+
+/// Bytes of an output kept in the state itself; larger ones go to the outputs container.
+pub const OUTPUT_INLINE_BYTES_MAX: usize = 32 * 1024;
+
+/// Bytes of one task output. It is parsed as JSON by the worker and, for conditions, by the
+/// coordinator; data larger than this belongs into a file output.
+pub const OUTPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes of an error text kept in the state. The full text is in the attempt's log.
+pub const ERROR_BYTES_MAX: usize = 4 * 1024;
+
+/// Bytes of a state blob once unpacked. Guards the loader against a hostile gzip.
+pub const STATE_BYTES_MAX: usize = 512 * 1024 * 1024;
+
+/// State blobs from this size on are written with gzip (see the wire format).
+pub const STATE_GZIP_BYTES_MIN: usize = 256 * 1024;
+
+// ---- Storage ---------------------------------------------------------------------------------
+
+/// Messages one receive may ask for where the backend has no smaller limit of its own (Azure: 32).
+pub const RECEIVE_MAX: usize = 1_024;
+
+/// Longest visibility timeout: seven days, as Azure Storage.
+pub const VISIBILITY_TIMEOUT_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Rows or blobs of one page, as Azure Storage.
+pub const PAGE_MAX: usize = 1_000;
+
+// ---- Coordinator -----------------------------------------------------------------------------
+
+/// The lease on the lock blob. Azure allows 15 to 60 s; the longest survives the longest stall.
+pub const LEASE_DURATION: Duration = Duration::from_secs(60);
+
+/// How often the lease is renewed: three renewals may fail before it lapses.
+pub const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Part of the lease kept back from its holder: it stops writing this long before the lease can
+/// lapse, so that a write that is under way ends while the lease still holds.
+pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
+
+/// Completions waiting in one workflow's mailbox. A full mailbox holds back the intake, so the
+/// rest waits in the queue, where it is durable.
+pub const MAILBOX_MAX: usize = 16_384;
+
+/// Workflows kept in memory at once; the least recently used idle ones are dropped beyond it.
+pub const ACTIVE_WORKFLOWS_MAX: usize = 10_000;
+
+/// Bytes of worker processes at once in one worker: each holds two pipes and a process.
+pub const WORKER_PARALLEL_MAX: usize = 1_024;
+
+const _: () = {
+    assert!(MESSAGE_BYTES_MAX < 64 * 1024);
+    assert!(OUTPUT_INLINE_BYTES_MAX < MESSAGE_BYTES_MAX);
+    assert!(STATE_GZIP_BYTES_MIN < STATE_BYTES_MAX);
+    // Three renewals fit between the last good one and the moment the holder stops.
+    assert!(
+        LEASE_RENEW_INTERVAL.as_secs() * 3 <= LEASE_DURATION.as_secs() - LEASE_MARGIN.as_secs()
+    );
+    assert!(WORKFLOW_ID_CHARS_MAX + TASK_NAME_BYTES_MAX + 64 < 1_024);
+};

@@ -1,0 +1,2 @@
+//! The `jobq` binary.
+fn main() {}

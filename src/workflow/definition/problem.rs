@@ -1,0 +1,95 @@
+//! What can be wrong with a definition.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A stable name for each kind of problem, for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemCode {
+    /// The text is not YAML or JSON.
+    Syntax,
+    /// Something is larger, deeper or more numerous than its limit.
+    LimitExceeded,
+    /// A required field is missing.
+    MissingField,
+    /// A field this version does not know.
+    UnknownField,
+    /// The same key stands twice in one map.
+    DuplicateKey,
+    /// A field holds a value of the wrong type.
+    WrongType,
+    /// A field holds a value out of its range or choice.
+    InvalidValue,
+    /// A name breaks the rules for names.
+    InvalidName,
+    /// Two tasks have the same name.
+    DuplicateTask,
+    /// A dependency names no task.
+    UnknownDependency,
+    /// A task depends on itself.
+    SelfDependency,
+    /// A task lists the same dependency twice.
+    DuplicateDependency,
+    /// Tasks wait for each other.
+    Cycle,
+    /// A condition does not parse or reads what it may not.
+    InvalidCondition,
+}
+
+impl ProblemCode {
+    /// The name as it stands in every answer.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::LimitExceeded => "limit_exceeded",
+            Self::MissingField => "missing_field",
+            Self::UnknownField => "unknown_field",
+            Self::DuplicateKey => "duplicate_key",
+            Self::WrongType => "wrong_type",
+            Self::InvalidValue => "invalid_value",
+            Self::InvalidName => "invalid_name",
+            Self::DuplicateTask => "duplicate_task",
+            Self::UnknownDependency => "unknown_dependency",
+            Self::SelfDependency => "self_dependency",
+            Self::DuplicateDependency => "duplicate_dependency",
+            Self::Cycle => "cycle",
+            Self::InvalidCondition => "invalid_condition",
+        }
+    }
+}
+
+/// One thing that is wrong with a definition, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The kind.
+    pub code: ProblemCode,
+    /// The place, as a JSON pointer (RFC 6901); empty for the whole document.
+    pub pointer: String,
+    /// The task it concerns, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The line, from 1, where the input was text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// The column in characters, from 1, where the input was text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    /// What is wrong and what to do about it, naming the task and the field.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, "{line}:{column}: ")?;
+        }
+        write!(f, "{} [{}", self.message, self.code.as_str())?;
+        if !self.pointer.is_empty() {
+            write!(f, " at {}", self.pointer)?;
+        }
+        f.write_str("]")
+    }
+}

@@ -1,0 +1,17 @@
+//! The workflow model, pure: no IO, no async, no clock, no logging.
+//!
+//! - [`definition`]: what a person submits, and everything that can be wrong with it.
+//! - [`condition`]: the small expression language of a task's `condition`.
+//! - [`fan_in`]: the `max_fan_in` rewrite.
+//!
+//! Time comes in as an argument and what is to be dispatched goes out as data, so every rule can
+//! be tested without a runtime. Callers: `wire` (to read and write state), `store`, `coordinator`,
+//! `control`.
+
+pub mod condition;
+pub mod definition;
+mod names;
+mod state;
+
+pub use names::{NameError, QueueName, TaskName, WorkflowId};
+pub use state::{DepPolicy, ResultPolicy, Seconds, TaskState, WorkflowState};
