@@ -39,7 +39,12 @@ impl Parser {
             ));
         };
         let glob = Glob::new(&name);
-        let root = if glob.is_plain() {
+        // Outside, only what a pattern would add is refused, so that a task named `a[b` can be read.
+        let is_name = match self.scope {
+            Scope::Outside => glob.is_plain(),
+            Scope::Aggregate { .. } => !name.contains(['*', '?', '[']),
+        };
+        let root = if is_name {
             Root::Input(name)
         } else {
             self.bind(glob)

@@ -204,6 +204,9 @@ fn globs_stand_within_one_aggregate_each() {
         ("all(inputs.*.ok", 16, "')' is missing"),
         ("sum(inputs.*.x) > 1", 1, "no function \"sum\""),
     ]);
+    // Without a closing bracket it is a plain name outside, and a pattern of one name within.
+    assert!(parse("inputs['a[b']").reads("a[b"));
+    assert!(parse("any(inputs['a[b'])").reads("a[b"));
     // `inputs.*` is the pattern "*"; an aggregate after another is free to choose.
     parse("all(inputs.*.x == inputs['*'].y) and any(inputs['a*'].x)");
 }
