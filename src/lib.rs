@@ -11,7 +11,7 @@
 //! | [`storage`] | the ports (blob, queue, table, lease) and their backends |
 //! | `store` | the workflow store on the ports: submit, load, flush, list, outputs |
 //! | `coordinator` | lease, intake, one actor per workflow, dispatch, sweeps |
-//! | `worker` | receives tasks, runs them, reports their completions |
+//! | [`worker`] | receives tasks, runs them, reports their completions |
 //! | `control` | the use cases; every API calls these and nothing below |
 //! | `cli` | one file per command |
 
@@ -19,4 +19,5 @@ pub mod clock;
 pub mod limits;
 pub mod storage;
 pub mod wire;
+pub mod worker;
 pub mod workflow;

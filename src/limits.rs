@@ -116,8 +116,20 @@ pub const MAILBOX_MAX: usize = 16_384;
 /// Workflows kept in memory at once; the least recently used idle ones are dropped beyond it.
 pub const ACTIVE_WORKFLOWS_MAX: usize = 10_000;
 
-/// Bytes of worker processes at once in one worker: each holds two pipes and a process.
+// ---- Worker ----------------------------------------------------------------------------------
+
+/// Commands one worker runs at once: each holds a process and two pipes.
 pub const WORKER_PARALLEL_MAX: usize = 1_024;
+
+/// Bytes of what one attempt prints that are kept, the latest ones: enough for any traceback and
+/// hours of a progress bar, little enough that a thousand logs at once fit a disk.
+pub const ATTEMPT_LOG_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Bytes of one file output. A blob is sent from memory, one file of an attempt at a time.
+pub const FILE_OUTPUT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// Workflows whose cancel flag one worker asks for at the same time.
+pub const CANCEL_POLLS_AT_ONCE_MAX: usize = 8;
 
 const _: () = {
     assert!(MESSAGE_BYTES_MAX < 64 * 1024);
