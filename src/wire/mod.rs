@@ -1,1 +1,4 @@
 //! Every byte that other programs see: names, messages, the state blob, the index row.
+
+pub mod index_row;
+pub mod state_blob;
