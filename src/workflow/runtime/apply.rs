@@ -158,6 +158,11 @@ impl Runtime {
             let seq = self.task(index).ready_seq;
             self.ready.remove(&(seq, index));
         }
+        if old == TaskState::Running
+            && let Some(deadline) = self.task(index).deadline(index)
+        {
+            self.deadlines.remove(&deadline);
+        }
         if state == TaskState::Ready {
             let seq = self.next_ready_seq;
             self.next_ready_seq += 1;

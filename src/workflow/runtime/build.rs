@@ -143,6 +143,7 @@ impl Runtime {
             counts: Counts::default(),
             ready: BTreeSet::new(),
             next_ready_seq: 0,
+            deadlines: BTreeSet::new(),
             undecided: BTreeSet::new(),
             state: WorkflowState::Pending,
             cancel_requested: progress.cancel_requested,
@@ -158,6 +159,7 @@ impl Runtime {
     pub(super) fn recount(&mut self) {
         self.counts = Counts::default();
         self.undecided.clear();
+        self.deadlines.clear();
         let mut ready = Vec::new();
         for position in 0..self.tasks.len() {
             let index = index_of(position);
@@ -170,6 +172,7 @@ impl Runtime {
             match task.state {
                 TaskState::Pending => drop(self.undecided.insert(index)),
                 TaskState::Ready => ready.push((task.ready_seq, index)),
+                TaskState::Running => self.deadlines.extend(task.deadline(index)),
                 _ => {}
             }
         }

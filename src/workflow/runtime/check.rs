@@ -32,6 +32,7 @@ impl Runtime {
             indexes
         };
         differ("ready queue", &members(self), &members(&fresh))?;
+        differ("deadlines", &self.deadlines, &fresh.deadlines)?;
         differ("state", &self.state, &fresh.derive_state())?;
         self.check_undecided()?;
         match self.header.max_parallelism {

@@ -40,6 +40,8 @@ impl Runtime {
         task.attempt_no += 1;
         task.started_at = Some(now);
         let is_first = task.attempt_no == 1;
+        let deadline = task.deadline(index);
+        self.deadlines.extend(deadline);
         self.counts.dispatched += u32::from(is_first);
     }
 

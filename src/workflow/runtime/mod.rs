@@ -19,6 +19,7 @@
 //! - `satisfied` and `broken` count the parents in satisfying and breaking states;
 //! - the counts by state, of dispatched tasks and of broken sinks equal a recount;
 //! - exactly the ready tasks stand in the ready queue, the longest waiting first;
+//! - exactly the running tasks with a timeout stand among the deadlines;
 //! - terminal tasks change only by [`Runtime::retry`].
 //!
 //! A completion costs time in proportion to the finished task's children, never to the parents of
@@ -91,6 +92,8 @@ pub struct Runtime {
     /// Ready tasks by the order in which they became ready.
     ready: BTreeSet<(u64, TaskIndex)>,
     next_ready_seq: u64,
+    /// Running tasks with a timeout, by the moment it ends.
+    deadlines: BTreeSet<(Timestamp, TaskIndex)>,
     /// Pending tasks whose readiness is to be decided by the next settle.
     undecided: BTreeSet<TaskIndex>,
     state: WorkflowState,
@@ -152,6 +155,11 @@ impl Runtime {
     #[must_use]
     pub const fn updated_at(&self) -> Timestamp {
         self.updated_at
+    }
+
+    /// Notes the digest that a repeated submit is recognised by.
+    pub fn set_definition_sha256(&mut self, digest: String) {
+        self.header.definition_sha256 = Some(digest);
     }
 
     fn task_mut(&mut self, index: TaskIndex) -> &mut Task {

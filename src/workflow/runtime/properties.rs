@@ -66,8 +66,8 @@ fn ending(seed: u64, task: &str, attempt_no: u32) -> (bool, &'static str) {
     (seed, task, attempt_no).hash(&mut hasher);
     let hash = hasher.finish();
     (
-        hash % 3 != 0,
-        if hash % 2 == 0 {
+        !hash.is_multiple_of(3),
+        if hash.is_multiple_of(2) {
             "{\"ok\": true}"
         } else {
             "{\"ok\": false}"

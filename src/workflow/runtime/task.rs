@@ -183,6 +183,11 @@ impl Task {
         self.completed_at
     }
 
+    /// When the running attempt passes its timeout, as an entry of the runtime's deadlines.
+    pub(super) fn deadline(&self, index: TaskIndex) -> Option<(Timestamp, TaskIndex)> {
+        Some((self.started_at?.plus(self.timeout_s?.as_duration()), index))
+    }
+
     pub(super) const fn is_sink(&self) -> bool {
         self.children.is_empty()
     }
