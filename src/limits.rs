@@ -73,6 +73,13 @@ pub const OUTPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of an error text kept in the state. The full text is in the attempt's log.
 pub const ERROR_BYTES_MAX: usize = 4 * 1024;
 
+/// Bytes of the reason given for an unreadable message: it goes to one log line.
+pub const POISON_REASON_BYTES_MAX: usize = 512;
+
+/// Levels of lists and objects above a file marker in an output. Each level is one more pass over
+/// the text below it; programs put markers at the top or one level down.
+pub const OUTPUT_STASH_DEPTH_MAX: usize = 32;
+
 /// Bytes of a state blob once unpacked. Guards the loader against a hostile gzip.
 pub const STATE_BYTES_MAX: usize = 512 * 1024 * 1024;
 

@@ -68,4 +68,3 @@ impl WorkflowStore {
         Ok(())
     }
 }
-
