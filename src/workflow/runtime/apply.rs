@@ -175,6 +175,7 @@ impl Runtime {
     /// Notes a change at `now` and what it makes of the workflow as a whole.
     pub(super) fn touch(&mut self, now: Timestamp) {
         self.updated_at = now;
+        self.revision += 1;
         self.state = self.derive_state();
         self.error = self.derive_error();
     }

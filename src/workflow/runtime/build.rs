@@ -149,6 +149,7 @@ impl Runtime {
             cancel_requested: progress.cancel_requested,
             error: progress.error,
             updated_at: progress.updated_at,
+            revision: 0,
         };
         runtime.recount();
         runtime.state = runtime.derive_state();

@@ -100,6 +100,8 @@ pub struct Runtime {
     cancel_requested: bool,
     error: Option<String>,
     updated_at: Timestamp,
+    /// Counts changes, so that a holder knows whether there is something to flush.
+    revision: u64,
 }
 
 impl Runtime {
@@ -155,6 +157,12 @@ impl Runtime {
     #[must_use]
     pub const fn updated_at(&self) -> Timestamp {
         self.updated_at
+    }
+
+    /// Grows with every change; equal values mean that nothing changed in between.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// Notes the digest that a repeated submit is recognised by.
