@@ -1,4 +1,4 @@
-//! Every byte that other programs see: names, messages, outputs.
+//! Every byte that other programs see: names, messages, outputs, stored state.
 //!
 //! | file | what it spells |
 //! | --- | --- |
@@ -7,6 +7,8 @@
 //! | `task_message` | [`TaskMessage`]: coordinator to worker |
 //! | `upstream_refs` | [`UpstreamRefs`]: the parents' outputs inside a task message |
 //! | `completion_message` | [`CompletionMessage`]: worker to coordinator |
+//! | [`state_blob`] | one workflow's runtime, plain or gzip |
+//! | [`index_row`] | what listings show of a workflow |
 //! | `output` | [`OutputRef`]: an output or its place; the markers that name file outputs |
 //!
 //! Callers: `store`, `coordinator`, `worker`, `control`. Pure: text in, values out, and back.
@@ -18,8 +20,10 @@
 
 mod completion_message;
 mod envelope;
+pub mod index_row;
 mod names;
 mod output;
+pub mod state_blob;
 mod task_message;
 mod upstream_refs;
 

@@ -39,8 +39,9 @@ pub struct WorkflowTask {
     pub task: TaskName,
     /// The attempt, from 1.
     pub attempt_no: u32,
-    /// The outputs of the task's parents. `None` when it has no parents, or when they did not fit
-    /// the message: then the workflow's state knows them.
+    /// The outputs of the task's parents. `None` when the message does not tell, because they did
+    /// not fit or the sender left the section out for a task without parents; a worker then has to
+    /// read the workflow's state. A sender that says `Some` of nothing spares it that.
     pub upstream: Option<UpstreamRefs>,
     /// The trace this attempt belongs to, as W3C Trace Context.
     pub traceparent: Option<String>,
