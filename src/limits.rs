@@ -76,6 +76,9 @@ pub const ERROR_BYTES_MAX: usize = 4 * 1024;
 /// Bytes of the reason given for an unreadable message: it goes to one log line.
 pub const POISON_REASON_BYTES_MAX: usize = 512;
 
+/// Bytes of a trace parent. The standard's own form has 55; later versions may append to it.
+pub const TRACEPARENT_BYTES_MAX: usize = 256;
+
 /// Levels of lists and objects above a file marker in an output. Each level is one more pass over
 /// the text below it; programs put markers at the top or one level down.
 pub const OUTPUT_STASH_DEPTH_MAX: usize = 32;
@@ -120,6 +123,9 @@ pub const ACTIVE_WORKFLOWS_MAX: usize = 10_000;
 
 /// Commands one worker runs at once: each holds a process and two pipes.
 pub const WORKER_PARALLEL_MAX: usize = 1_024;
+
+/// Bytes of a worker's name: a host, a process and a word. It travels in every completion.
+pub const WORKER_ID_BYTES_MAX: usize = 128;
 
 /// Bytes of what one attempt prints that are kept, the latest ones: enough for any traceback and
 /// hours of a progress bar, little enough that a thousand logs at once fit a disk.

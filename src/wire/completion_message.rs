@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::envelope::{
-    Encoded, bounded_text, check_version, parse_object, plain_text, seal, to_json,
+    Encoded, bounded_text, check_version, parse_object, plain_text, seal, to_json, traceparent,
 };
 use super::{OutputRef, Poison, TooLarge};
 use crate::clock::Timestamp;
@@ -146,7 +146,7 @@ impl Layer<'_> {
             worker_id: self.worker_id,
             started_at: self.started_at,
             finished_at: self.finished_at,
-            traceparent: self.traceparent,
+            traceparent: self.traceparent.and_then(traceparent),
         })
     }
 }

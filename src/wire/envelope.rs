@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use md5::{Digest as _, Md5};
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{MESSAGE_BYTES_MAX, POISON_REASON_BYTES_MAX};
+use crate::limits::{MESSAGE_BYTES_MAX, POISON_REASON_BYTES_MAX, TRACEPARENT_BYTES_MAX};
 
 /// The newest envelope version, the one written. Version 0 had no `reply_requested`.
 const VERSION: u32 = 1;
@@ -176,6 +176,13 @@ pub fn plain_text(message: &str) -> Result<Cow<'_, str>, Poison> {
         .map_err(|_| Poison::new("base64 of something that is not UTF-8"))
 }
 
+/// A trace parent that may be passed on; anything else is dropped, because tracing never decides
+/// whether a task runs or a completion counts.
+pub(super) fn traceparent(text: String) -> Option<String> {
+    let fits = text.len() <= TRACEPARENT_BYTES_MAX && text.bytes().all(|b| b.is_ascii_graphic());
+    fits.then_some(text)
+}
+
 /// `text`, cut at a character so that it has at most `bytes_max` (at least 3) bytes; a cut is
 /// shown by an ellipsis.
 #[must_use]
@@ -277,6 +284,20 @@ mod tests {
         assert_eq!(first, seal("{\"a\":1}", 0, None).unwrap());
         assert_ne!(first.id, seal("{\"a\":2}", 0, None).unwrap().id);
         assert_eq!(first.id.len(), 32);
+    }
+
+    #[test]
+    fn a_trace_parent_no_program_would_send_is_dropped() {
+        let longest = "0".repeat(TRACEPARENT_BYTES_MAX);
+        assert!(traceparent(longest.clone()).is_some());
+        for bad in [
+            longest + "0",
+            "a b".to_owned(),
+            "a\0".to_owned(),
+            "é".to_owned(),
+        ] {
+            assert_eq!(traceparent(bad), None);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::envelope::{Encoded, Envelope, parse_object, plain_text, seal, to_json};
+use super::envelope::{Encoded, Envelope, parse_object, plain_text, seal, to_json, traceparent};
 use super::{Names, Poison, TooLarge, UpstreamRefs};
 use crate::workflow::{TaskName, WorkflowId};
 
@@ -186,10 +186,10 @@ impl Kwargs<'_> {
             task: field(TASK, self.task)?,
             attempt_no: field(ATTEMPT_NO, self.attempt_no)?,
             upstream,
-            // Tracing never decides whether a task runs, so a bad value is dropped.
             traceparent: self
                 .traceparent
-                .and_then(|value| serde_json::from_str(value.get()).ok()),
+                .and_then(|value| serde_json::from_str(value.get()).ok())
+                .and_then(traceparent),
             workflow_id,
         }))
     }

@@ -70,6 +70,22 @@ pub(super) async fn run_attempt(
     }
 }
 
+/// A completion ready to be sent.
+struct Report {
+    message: Encoded,
+    success: bool,
+}
+
+impl Report {
+    /// The report of a completion without an inline output.
+    fn of(completion: &CompletionMessage) -> Self {
+        Self {
+            message: encode(completion),
+            success: completion.success,
+        }
+    }
+}
+
 struct Attempt<'a> {
     shared: &'a Shared,
     shutdown: &'a CancellationToken,
@@ -112,7 +128,7 @@ impl Attempt<'_> {
         self.shared.stats.cancelled();
         let mut completion = self.completion();
         completion.error = Some("cancelled before it was run".to_owned());
-        self.send_and_delete(held, async { Ok(encode(&completion)) })
+        self.send_and_delete(held, async { Ok(Report::of(&completion)) })
             .await;
     }
 
@@ -132,12 +148,12 @@ impl Attempt<'_> {
         self.send_and_delete(held, completion).await;
     }
 
-    /// Sends what `completion` yields and deletes the message after that, for as long as the
+    /// Sends what `report` yields and deletes the message after that, for as long as the
     /// message is ours and the worker may go on.
     async fn send_and_delete(
         &self,
         held: Held,
-        completion: impl Future<Output = storage::Result<Encoded>>,
+        report: impl Future<Output = storage::Result<Report>>,
     ) {
         let Shared {
             storage,
@@ -147,10 +163,18 @@ impl Attempt<'_> {
             ..
         } = self.shared;
         let report = async {
-            let completion = completion.await?;
+            let report = report.await?;
             let attempts_max = config.completion_send_attempts_max;
             let queue = names.completion_queue();
-            publish(&*storage.queues, queue, &completion, attempts_max, clock).await
+            publish(
+                &*storage.queues,
+                queue,
+                &report.message,
+                attempts_max,
+                clock,
+            )
+            .await?;
+            Ok::<bool, storage::Error>(report.success)
         };
         let out_of_time = async {
             self.shutdown.cancelled().await;
@@ -167,7 +191,14 @@ impl Attempt<'_> {
             () = out_of_time => return give_back(self.shared, held).await,
         };
         match reported {
-            Ok(()) => self.delete(held).await,
+            Ok(success) => {
+                if success {
+                    self.shared.stats.succeeded();
+                } else {
+                    self.shared.stats.failed();
+                }
+                self.delete(held).await;
+            }
             Err(error) => {
                 tracing::error!(task = %self.id(), %error, "not reported, the task will run again");
                 self.shared.stats.unreported();
@@ -182,7 +213,7 @@ impl Attempt<'_> {
         }
     }
 
-    async fn complete(&self, outcome: &RunOutcome, cancelled: bool) -> storage::Result<Encoded> {
+    async fn complete(&self, outcome: &RunOutcome, cancelled: bool) -> storage::Result<Report> {
         let mut completion = self.completion();
         completion.exit_code = outcome.ending.exit_code();
         if cancelled {
@@ -192,9 +223,11 @@ impl Attempt<'_> {
         } else {
             completion.success = true;
             match self.attach_output(&mut completion, outcome).await {
-                Ok(encoded) => {
-                    self.shared.stats.succeeded();
-                    return Ok(encoded);
+                Ok(message) => {
+                    return Ok(Report {
+                        message,
+                        success: true,
+                    });
                 }
                 Err(OutputError::Storage(error)) => return Err(error),
                 Err(OutputError::Unusable(reason)) => {
@@ -204,8 +237,7 @@ impl Attempt<'_> {
                 }
             }
         }
-        self.shared.stats.failed();
-        Ok(encode(&completion))
+        Ok(Report::of(&completion))
     }
 
     /// Adds the output to a completion: inline if the message can carry it, else by reference.
@@ -296,5 +328,5 @@ impl Attempt<'_> {
 fn encode(completion: &CompletionMessage) -> Encoded {
     completion
         .encode()
-        .expect("names, a bounded error and a bounded worker id always fit a message")
+        .expect("all its fields are bounded so that together they fit a message")
 }

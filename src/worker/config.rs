@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::limits::{VISIBILITY_TIMEOUT_MAX, WORKER_PARALLEL_MAX};
+use crate::limits::{VISIBILITY_TIMEOUT_MAX, WORKER_ID_BYTES_MAX, WORKER_PARALLEL_MAX};
 use crate::wire::FILES_CONTAINER_DEFAULT;
 use crate::workflow::QueueName;
 
@@ -11,7 +11,7 @@ use crate::workflow::QueueName;
 pub struct WorkerConfig {
     /// The queues to serve, each as often as the others. At least one.
     pub queues: Vec<QueueName>,
-    /// Names this worker in completions and logs.
+    /// Names this worker in completions and logs; at most `WORKER_ID_BYTES_MAX` bytes.
     pub worker_id: String,
     /// Tasks run at once; 1 to `WORKER_PARALLEL_MAX`. Default 1.
     pub parallel: usize,
@@ -65,6 +65,12 @@ impl WorkerConfig {
         if self.queues.is_empty() {
             return fail("queues", "name at least one".to_owned());
         }
+        if self.worker_id.len() > WORKER_ID_BYTES_MAX {
+            return fail(
+                "worker_id",
+                format!("must have at most {WORKER_ID_BYTES_MAX} bytes"),
+            );
+        }
         if !(1..=WORKER_PARALLEL_MAX).contains(&self.parallel) {
             return fail("parallel", format!("must be 1 to {WORKER_PARALLEL_MAX}"));
         }
@@ -92,13 +98,14 @@ mod tests {
     fn settings_outside_their_range_are_named() {
         let good = WorkerConfig::new(vec![QueueName::parse("q").unwrap()], "w");
         assert_eq!(good.check(), Ok(()));
-        let mut bad: Vec<WorkerConfig> = std::iter::repeat_n(good, 6).collect();
+        let mut bad: Vec<WorkerConfig> = std::iter::repeat_n(good, 7).collect();
         bad[0].queues.clear();
         bad[1].parallel = 0;
         bad[2].parallel = WORKER_PARALLEL_MAX + 1;
         bad[3].visibility_timeout = VISIBILITY_TIMEOUT_MAX + Duration::from_secs(1);
         bad[4].cancel_poll_interval = Duration::ZERO;
         bad[5].completion_send_attempts_max = Some(0);
+        bad[6].worker_id = "w".repeat(WORKER_ID_BYTES_MAX + 1);
         let named: Vec<_> = bad
             .iter()
             .map(|bad| bad.check().unwrap_err().setting)
@@ -111,7 +118,8 @@ mod tests {
                 "parallel",
                 "visibility_timeout",
                 "cancel_poll_interval",
-                "completion_send_attempts_max"
+                "completion_send_attempts_max",
+                "worker_id"
             ]
         );
     }

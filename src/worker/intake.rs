@@ -8,7 +8,7 @@ use super::Shared;
 use crate::storage::{Error, Message, QueueStore, Retry};
 use crate::workflow::QueueName;
 
-/// How long one receive may wait for a message. A stop has to wait for it too: dropping a receive
+/// How long a round may wait for a message where there is one queue. A stop has to wait for it too: dropping a receive
 /// that is under way could lose what it just took until the visibility timeout.
 const WAIT: Duration = Duration::from_millis(500);
 
@@ -71,8 +71,9 @@ impl<'a> Intake<'a> {
                 break;
             }
             let last = asked + 1 == count;
+            // The others are not looked at meanwhile, so the more there are the shorter the wait.
             let wait = if last && received.is_empty() {
-                WAIT
+                WAIT / u32::try_from(count).unwrap_or(u32::MAX)
             } else {
                 Duration::ZERO
             };
