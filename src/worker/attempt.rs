@@ -219,7 +219,7 @@ impl Attempt<'_> {
         if cancelled {
             completion.error = Some("cancelled while it was running".to_owned());
         } else if !outcome.is_success() {
-            completion.error = Some(bounded_text(outcome.failure(), ERROR_BYTES_MAX));
+            completion.error = Some(outcome.failure());
         } else {
             completion.success = true;
             match self.attach_output(&mut completion, outcome).await {

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use super::shell::{AttemptLog, Scratch};
-use crate::wire::TaskMessage;
+use crate::limits::ERROR_BYTES_MAX;
+use crate::wire::{TaskMessage, bounded_text};
 
 /// Runs tasks.
 #[async_trait]
@@ -107,15 +108,18 @@ impl RunOutcome {
         self.ending == Ending::Exited(0)
     }
 
-    /// Why the attempt failed, for a person: how the command ended, then what it said last.
+    /// Why the attempt failed, for a person: how the command ended, then what it said last. At most
+    /// `ERROR_BYTES_MAX` bytes; the end is kept, because that is where programs name the cause.
     #[must_use]
     pub fn failure(&self) -> String {
+        let ending = bounded_text(self.ending.to_string(), ERROR_BYTES_MAX / 2);
         let tail = self.stderr_tail.trim();
         if tail.is_empty() {
-            self.ending.to_string()
-        } else {
-            format!("{}: {tail}", self.ending)
+            return ending;
         }
+        let room = ERROR_BYTES_MAX - ending.len() - ": ".len();
+        let start = tail.ceil_char_boundary(tail.len().saturating_sub(room));
+        format!("{ending}: {}", &tail[start..])
     }
 }
 

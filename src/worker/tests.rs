@@ -76,7 +76,12 @@ async fn failure_is_reported_with_code_and_last_words_within_bounds() {
     let done = rig
         .complete("for ((i = 0; i < 9999; i++)); do echo $i; done >&2; exit 1")
         .await;
-    assert!(done.error.unwrap().len() <= ERROR_BYTES_MAX);
+    let error = done.error.unwrap();
+    assert_eq!(error.len(), ERROR_BYTES_MAX);
+    assert!(
+        error.starts_with("exit code 1: ") && error.ends_with("9998"),
+        "{error}"
+    );
     let done = rig.complete("kill -9 $$").await;
     assert_eq!(
         (done.exit_code, done.error.as_deref()),
