@@ -9,14 +9,17 @@
 //! | [`workflow`] | the pure model: definitions, conditions, the state machine. No IO, no async |
 //! | [`wire`] | every byte other programs see: names, messages, state blob, index row |
 //! | [`storage`] | the ports (blob, queue, table, lease) and their backends |
-//! | `store` | the workflow store on the ports: submit, load, flush, list, outputs |
-//! | `coordinator` | lease, intake, one actor per workflow, dispatch, sweeps |
-//! | `worker` | receives tasks, runs them, reports their completions |
+//! | [`store`] | the workflow store on the ports: submit, load, flush, list, outputs |
+//! | [`coordinator`] | lease, intake, one actor per workflow, dispatch, sweeps |
+//! | [`worker`] | receives tasks, runs them, reports their completions |
 //! | `control` | the use cases; every API calls these and nothing below |
 //! | `cli` | one file per command |
 
 pub mod clock;
+pub mod coordinator;
 pub mod limits;
 pub mod storage;
+pub mod store;
 pub mod wire;
+pub mod worker;
 pub mod workflow;

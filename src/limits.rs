@@ -73,6 +73,16 @@ pub const OUTPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of an error text kept in the state. The full text is in the attempt's log.
 pub const ERROR_BYTES_MAX: usize = 4 * 1024;
 
+/// Bytes of the reason given for an unreadable message: it goes to one log line.
+pub const POISON_REASON_BYTES_MAX: usize = 512;
+
+/// Bytes of a trace parent. The standard's own form has 55; later versions may append to it.
+pub const TRACEPARENT_BYTES_MAX: usize = 256;
+
+/// Levels of lists and objects above a file marker in an output. Each level is one more pass over
+/// the text below it; programs put markers at the top or one level down.
+pub const OUTPUT_STASH_DEPTH_MAX: usize = 32;
+
 /// Bytes of a state blob once unpacked. Guards the loader against a hostile gzip.
 pub const STATE_BYTES_MAX: usize = 512 * 1024 * 1024;
 
@@ -102,15 +112,30 @@ pub const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(15);
 /// lapse, so that a write that is under way ends while the lease still holds.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// Completions waiting in one workflow's mailbox. A full mailbox holds back the intake, so the
-/// rest waits in the queue, where it is durable.
-pub const MAILBOX_MAX: usize = 16_384;
+/// Completions waiting in one workflow's mailbox, about 20 MB of them. What does not fit is left
+/// to its visibility timeout and delivered again, so one slow workflow holds up no other.
+pub const MAILBOX_MAX: usize = 65_536;
 
 /// Workflows kept in memory at once; the least recently used idle ones are dropped beyond it.
 pub const ACTIVE_WORKFLOWS_MAX: usize = 10_000;
 
-/// Bytes of worker processes at once in one worker: each holds two pipes and a process.
+// ---- Worker ----------------------------------------------------------------------------------
+
+/// Commands one worker runs at once: each holds a process and two pipes.
 pub const WORKER_PARALLEL_MAX: usize = 1_024;
+
+/// Bytes of a worker's name: a host, a process and a word. It travels in every completion.
+pub const WORKER_ID_BYTES_MAX: usize = 128;
+
+/// Bytes of what one attempt prints that are kept, the latest ones: enough for any traceback and
+/// hours of a progress bar, little enough that a thousand logs at once fit a disk.
+pub const ATTEMPT_LOG_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Bytes of one file output. A blob is sent from memory, one file of an attempt at a time.
+pub const FILE_OUTPUT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// Workflows whose cancel flag one worker asks for at the same time.
+pub const CANCEL_POLLS_AT_ONCE_MAX: usize = 8;
 
 const _: () = {
     assert!(MESSAGE_BYTES_MAX < 64 * 1024);

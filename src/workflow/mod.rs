@@ -2,7 +2,7 @@
 //!
 //! - [`definition`]: what a person submits, and everything that can be wrong with it.
 //! - [`condition`]: the small expression language of a task's `condition`.
-//! - [`fan_in`]: the `max_fan_in` rewrite.
+//! - [`runtime`]: the state machine of a running workflow.
 //!
 //! Time comes in as an argument and what is to be dispatched goes out as data, so every rule can
 //! be tested without a runtime. Callers: `wire` (to read and write state), `store`, `coordinator`,
@@ -11,7 +11,10 @@
 pub mod condition;
 pub mod definition;
 mod names;
+pub mod runtime;
 mod state;
+#[cfg(test)]
+pub(crate) mod testkit;
 
 pub use names::{NameError, QueueName, TaskName, WorkflowId};
 pub use state::{DepPolicy, ResultPolicy, Seconds, TaskState, WorkflowState};
