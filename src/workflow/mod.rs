@@ -10,6 +10,7 @@
 
 pub mod condition;
 pub mod definition;
+pub mod fan_in;
 mod names;
 pub mod runtime;
 mod state;

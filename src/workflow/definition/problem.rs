@@ -61,6 +61,32 @@ impl ProblemCode {
     }
 }
 
+/// Everything that is wrong with a definition, in the order of the text. At least one; at most
+/// [`PROBLEMS_MAX`](crate::limits::PROBLEMS_MAX), and then one more that tells how many were left
+/// out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(transparent)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    /// One problem on each line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
+
 /// One thing that is wrong with a definition, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
@@ -79,6 +105,26 @@ pub struct Problem {
     pub column: Option<usize>,
     /// What is wrong and what to do about it, naming the task and the field.
     pub message: String,
+}
+
+impl Problem {
+    /// A problem of the document as a whole.
+    pub(in crate::workflow) const fn of_document(code: ProblemCode, message: String) -> Self {
+        Self {
+            code,
+            pointer: String::new(),
+            task: None,
+            line: None,
+            column: None,
+            message,
+        }
+    }
+
+    /// The same problem at a line and column.
+    pub(super) fn at(mut self, (line, column): (usize, usize)) -> Self {
+        (self.line, self.column) = (Some(line), Some(column));
+        self
+    }
 }
 
 impl fmt::Display for Problem {
