@@ -12,14 +12,19 @@
 //! | [`store`] | the workflow store on the ports: submit, load, flush, list, outputs |
 //! | [`coordinator`] | lease, intake, one actor per workflow, dispatch, sweeps |
 //! | [`worker`] | receives tasks, runs them, reports their completions |
-//! | `control` | the use cases; every API calls these and nothing below |
-//! | `cli` | one file per command |
+//! | [`control`] | the use cases; every API calls these and nothing below |
+//! | [`config`], [`telemetry`] | settings; logs |
+//! | [`cli`] | one file per command |
 
+pub mod cli;
 pub mod clock;
+pub mod config;
+pub mod control;
 pub mod coordinator;
 pub mod limits;
 pub mod storage;
 pub mod store;
+pub mod telemetry;
 pub mod wire;
 pub mod worker;
 pub mod workflow;

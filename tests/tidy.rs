@@ -14,11 +14,13 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 /// rooms get only the time, as a value), `telemetry` to all that do anything.
 const ROOMS: &[(&str, &str)] = &[
     ("limits", ""),
+    // A macro stands at the root of the crate, wherever it is written.
+    ("conformance_tests", ""),
     ("clock", "limits"),
     ("telemetry", "limits clock"),
     ("config", "limits clock"),
     ("workflow", "limits clock::Timestamp"),
-    ("storage", "limits clock telemetry"),
+    ("storage", "limits conformance_tests clock telemetry"),
     // An index row is made of the table port's plain values; the ports stay out of reach.
     (
         "wire",

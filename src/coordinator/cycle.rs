@@ -108,7 +108,7 @@ impl Actor {
             if terminal {
                 log_finished(&runtime);
             }
-            self.index_lags(terminal);
+            self.index_lags(terminal || tally.cancels > 0);
             etag
         };
         // A row that says otherwise than a terminal state was left behind by a crash.
@@ -137,7 +137,8 @@ impl Actor {
     ) -> Result<(), Interrupted> {
         let now = self.context.clock.now();
         self.settle(runtime, now).await?;
-        if batch.cancel && runtime.cancel(now) {
+        let cancel = batch.cancel || self.is_cancel_behind_failures(runtime, batch).await?;
+        if cancel && runtime.cancel(now) {
             tally.cancels += 1;
         }
         for delivery in &batch.deliveries {
@@ -167,6 +168,25 @@ impl Actor {
             tally.timeouts += u64::from(runtime.time_out(index, now).is_some());
         }
         self.settle(runtime, now).await
+    }
+
+    /// Whether failures in the batch may come from a cancel that the next poll has yet to find: a
+    /// worker stops its command as soon as it sees the request. Such a failure must not fail the
+    /// workflow, or be retried, as if the command had failed by itself.
+    async fn is_cancel_behind_failures(
+        &self,
+        runtime: &Runtime,
+        batch: &Batch,
+    ) -> Result<bool, Interrupted> {
+        let failures = batch
+            .deliveries
+            .iter()
+            .any(|delivery| !delivery.completion.success);
+        if !failures || runtime.cancel_requested() {
+            return Ok(false);
+        }
+        let row = self.context.store.row(&self.id).await?;
+        Ok(row.is_some_and(|row| row.cancel_requested))
     }
 
     /// Decides what can be decided, loading the outputs that conditions need.

@@ -144,26 +144,23 @@ impl Actor {
 fn message_for(runtime: &Runtime, index: TaskIndex) -> Result<OutgoingMessage, TooLarge> {
     let task = runtime.task(index);
     let header = runtime.header();
-    let upstream = (!task.parents().is_empty()).then(|| {
-        let parents = task.parents().iter().map(|&parent| runtime.task(parent));
-        UpstreamRefs(
-            parents
-                .map(|parent| {
-                    (
-                        parent.name().clone(),
-                        parent.output_ref().map(OutputRef::from_wire),
-                    )
-                })
-                .collect(),
-        )
-    });
+    // Empty for a task without parents, so that its worker need not ask the state for them.
+    let parents = task.parents().iter().map(|&parent| runtime.task(parent));
+    let upstream = parents
+        .map(|parent| {
+            (
+                parent.name().clone(),
+                parent.output_ref().map(OutputRef::from_wire),
+            )
+        })
+        .collect();
     let message = TaskMessage::of_workflow(
         task.kwargs().to_owned(),
         WorkflowTask {
             workflow_id: header.workflow_id.clone(),
             task: task.name().clone(),
             attempt_no: task.attempt_no() + 1,
-            upstream,
+            upstream: Some(UpstreamRefs(upstream)),
             traceparent: header.traceparent.clone(),
         },
     );

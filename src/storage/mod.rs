@@ -14,9 +14,14 @@
 //! [`Error::Unavailable`] may or may not have taken effect; callers must be able to repeat it.
 
 mod blob;
+#[doc(hidden)]
+pub mod conformance;
+pub mod counting;
 mod error;
 mod lease;
+pub mod memory;
 mod queue;
+pub mod sqlite;
 mod table;
 
 pub use blob::{Blob, BlobInfo, BlobPage, BlobStore, ETag, Expect, IfChanged};

@@ -8,9 +8,12 @@ use super::Shared;
 use crate::storage::{Error, Message, QueueStore, Retry};
 use crate::workflow::QueueName;
 
-/// How long a round may wait for a message where there is one queue. A stop has to wait for it too: dropping a receive
-/// that is under way could lose what it just took until the visibility timeout.
+/// How long a round may wait for a message where there is one queue.
 const WAIT: Duration = Duration::from_millis(500);
+
+/// How long a stop waits for a receive that may just be taking messages: dropped at that moment it
+/// would leave them hidden until their visibility timeout. One that only waits takes nothing.
+const STOP_GRACE: Duration = Duration::from_millis(20);
 
 /// The first pause after all queues were found empty; it doubles from there.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -49,7 +52,7 @@ impl<'a> Intake<'a> {
         free: usize,
         shutdown: &CancellationToken,
     ) -> Vec<(QueueName, Message)> {
-        let received = self.round(free).await;
+        let received = self.round(free, shutdown).await;
         if !received.is_empty() {
             self.pause = PAUSE_MIN;
         } else if !self.queues().capabilities().receive_waits {
@@ -60,7 +63,11 @@ impl<'a> Intake<'a> {
 
     /// Asks each queue once, each for its share of the slots that are still free, a different one
     /// first each time. Whatever is there is taken before anything is waited for.
-    async fn round(&mut self, free: usize) -> Vec<(QueueName, Message)> {
+    async fn round(
+        &mut self,
+        free: usize,
+        shutdown: &CancellationToken,
+    ) -> Vec<(QueueName, Message)> {
         let count = self.shared.config.queues.len();
         let first = self.next;
         self.next = (self.next + 1) % count;
@@ -78,16 +85,37 @@ impl<'a> Intake<'a> {
                 Duration::ZERO
             };
             let queue = &self.shared.config.queues[(first + asked) % count];
-            let messages = self.receive_from(queue, share, wait).await;
+            let messages = self.receive_from(queue, share, wait, shutdown).await;
             received.extend(messages.into_iter().map(|message| (queue.clone(), message)));
         }
         received
     }
 
-    async fn receive_from(&self, queue: &QueueName, max: usize, wait: Duration) -> Vec<Message> {
+    async fn receive_from(
+        &self,
+        queue: &QueueName,
+        max: usize,
+        wait: Duration,
+        shutdown: &CancellationToken,
+    ) -> Vec<Message> {
         let max = max.min(self.queues().capabilities().receive_max);
         let visibility = self.shared.config.visibility_timeout;
-        match self.queues().receive(queue, max, visibility, wait).await {
+        let receive = self.queues().receive(queue, max, visibility, wait);
+        tokio::pin!(receive);
+        let stopped = async {
+            shutdown.cancelled().await;
+            // What does not wait is over soon, and taking messages all the while.
+            if wait.is_zero() || !self.queues().capabilities().receive_waits {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(STOP_GRACE).await;
+        };
+        let received = tokio::select! {
+            biased;
+            received = &mut receive => received,
+            () = stopped => return Vec::new(),
+        };
+        match received {
             Ok(messages) => messages,
             Err(error) => {
                 tracing::error!(%queue, %error, "receiving failed");

@@ -23,7 +23,7 @@
 //! | `runner`, `shell` | the [`Runner`] seam; the runner of shell commands |
 //! | `output` | outputs and file outputs into their containers |
 //! | `publish`, `dead_letter` | what is sent: completions until they arrive, unusable messages |
-//! | `task_states` | [`TaskStates`]: what the store must answer |
+//! | `task_states`, `stored_states` | [`TaskStates`]: what must be answered; [`StoredStates`]: how the store does |
 //!
 //! Callers: `cli`, tests, benchmarks.
 //!
@@ -44,6 +44,7 @@ mod publish;
 mod runner;
 mod shell;
 mod stats;
+mod stored_states;
 mod supervise;
 mod task_states;
 
@@ -51,6 +52,7 @@ pub use config::{ConfigError, WorkerConfig};
 pub use runner::{Ending, NoopRunner, RunOutcome, Runner, StopSignal};
 pub use shell::ShellRunner;
 pub use stats::{WorkerCounts, WorkerStats};
+pub use stored_states::StoredStates;
 pub use task_states::{AttemptStatus, TaskStates};
 
 use std::sync::Arc;

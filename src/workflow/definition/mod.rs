@@ -127,4 +127,3 @@ fn decode(text: &[u8]) -> Result<&str, Problems> {
         }
     }
 }
-

@@ -1,23 +1,14 @@
 //! Replays the examples that the upstream project's own program produced.
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers outside test functions fail the test that calls them"
-)]
-
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use jobq::wire::{CompletionMessage, Names, Prefix, TaskMessage, UpstreamRefs};
 use jobq::workflow::{TaskName, WorkflowId};
 use serde_json::Value;
 
+use crate::support;
+
 fn fixtures() -> Value {
-    let folder = std::env::var_os("JOBQ_FIXTURES")
-        .map_or_else(|| PathBuf::from("tests/fixtures"), PathBuf::from);
-    let path = folder.join("wire.json");
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).unwrap()
+    serde_json::from_str(&support::text("wire.json")).unwrap()
 }
 
 fn text(value: &Value) -> &str {

@@ -1,25 +1,17 @@
 //! Replays the fixtures about definitions: which are valid, and what the fan-in rewrite makes.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use jobq::workflow::definition::Definition;
 use jobq::workflow::fan_in::limit_fan_in;
 use serde_json::Value;
 
-fn fixture(name: &str) -> String {
-    let folder = std::env::var_os("JOBQ_FIXTURES").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"),
-        PathBuf::from,
-    );
-    let path = folder.join(name);
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+use crate::support;
 
 #[test]
 fn every_definition_of_the_fixtures_is_judged_as_given() {
     let mut wrong = Vec::new();
-    for line in fixture("definitions.jsonl").lines() {
+    for line in support::text("definitions.jsonl").lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let text = serde_json::to_string_pretty(&line["definition"]).unwrap();
         // The same text once more with a comment in front, which makes it YAML.
@@ -41,7 +33,7 @@ fn every_definition_of_the_fixtures_is_judged_as_given() {
 /// Seven parents of one leaf, three at a time.
 #[test]
 fn the_fan_in_rewrite_makes_what_the_fixture_shows() {
-    let wire: Value = serde_json::from_str(&fixture("wire.json")).unwrap();
+    let wire: Value = serde_json::from_str(&support::text("wire.json")).unwrap();
     let expected = &wire["fan_in_7_by_3"];
     let parents: Vec<String> = (0..7).map(|number| format!("p{number}")).collect();
     let mut tasks: Vec<Value> = parents

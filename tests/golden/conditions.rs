@@ -1,46 +1,11 @@
-//! Replays the fixtures that other implementations of the formats agree on.
-//!
-//! They are read from the folder `JOBQ_FIXTURES`, or from `tests/fixtures`. Each test reports all
-//! lines that disagree, not only the first.
+//! Conditions: which are accepted, and their values.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use jobq::workflow::condition::Condition;
 use serde_json::Value;
 
-/// Calls `check` with each line of a fixture file; it returns what disagrees.
-#[track_caller]
-fn replay(file: &str, check: impl Fn(&Value) -> Result<(), String>) {
-    let folder = std::env::var_os("JOBQ_FIXTURES").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"),
-        PathBuf::from,
-    );
-    let path = folder.join(file);
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
-    let mut lines = 0;
-    let mut disagreements = Vec::new();
-    for (index, line) in text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.is_empty())
-    {
-        lines += 1;
-        let value = serde_json::from_str(line)
-            .unwrap_or_else(|error| panic!("{file}:{}: {error}", index + 1));
-        if let Err(disagreement) = check(&value) {
-            disagreements.push(format!("{file}:{}: {disagreement}", index + 1));
-        }
-    }
-    assert!(lines > 0, "{file} is empty");
-    assert!(
-        disagreements.is_empty(),
-        "{} of {lines} lines disagree:\n{}",
-        disagreements.len(),
-        disagreements.join("\n")
-    );
-}
+use crate::support::replay;
 
 #[test]
 fn conditions_have_the_values_of_the_fixtures() {

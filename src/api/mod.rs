@@ -1,0 +1,3 @@
+//! The APIs: thin shells over the use cases of `control`.
+
+pub mod grpc;

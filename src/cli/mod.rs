@@ -1,0 +1,174 @@
+//! The command line: one file per command, all of them thin shells over `control`.
+//!
+//! Standard output carries data (ids, tables, JSON), standard error everything meant for people.
+//! Exit codes: 0 done, 1 failed (for `run`: the workflow failed or was cancelled), 2 wrong usage or
+//! an invalid definition, 130 interrupted.
+
+mod cancel;
+mod definition_file;
+mod duration;
+mod exit;
+mod hosting;
+mod list;
+mod open;
+mod output;
+mod progress;
+mod run;
+mod serve;
+mod shutdown;
+mod status;
+mod submit;
+mod table;
+mod task;
+mod tasks;
+mod validate;
+mod worker;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::config::StorageSpec;
+use crate::telemetry::{self, LogFormat};
+use crate::wire::Prefix;
+use exit::Failure;
+
+/// A control plane for DAG workflows over job queues.
+#[derive(Debug, Parser)]
+#[command(name = "jobq", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Settings of every command.
+#[derive(Debug, Args)]
+struct GlobalArgs {
+    /// Where workflows, queues and listings live.
+    #[arg(
+        long,
+        global = true,
+        env = "JOBQ_STORAGE",
+        default_value = "sqlite:./jobq-data",
+        value_name = "sqlite:DIR"
+    )]
+    storage: StorageSpec,
+    /// Names everything in the storage: 3 to 40 letters and digits, a letter first.
+    #[arg(long, global = true, env = "JOBQ_PREFIX", default_value = "Jobq")]
+    prefix: Prefix,
+    /// What to log: a level, or directives such as `info,jobq::coordinator=debug`. Servers and
+    /// workers log at `info` by default, other commands at `warn`.
+    #[arg(long, global = true, env = "JOBQ_LOG", value_name = "FILTER")]
+    log: Option<String>,
+    /// How log lines look.
+    #[arg(
+        long,
+        global = true,
+        env = "JOBQ_LOG_FORMAT",
+        value_enum,
+        default_value_t
+    )]
+    log_format: LogFormat,
+}
+
+/// How a command prints its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum OutputFormat {
+    /// For people.
+    #[default]
+    Table,
+    /// For programs.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs one workflow to its end on this machine.
+    Run(run::RunArgs),
+    /// Checks definitions and prints everything that is wrong with them.
+    Validate(validate::ValidateArgs),
+    /// Runs the coordinator, and workers in the same process if asked to.
+    Serve(serve::ServeArgs),
+    /// Runs tasks from queues.
+    Worker(worker::WorkerArgs),
+    /// Submits workflows and prints their ids.
+    Submit(submit::SubmitArgs),
+    /// Shows one workflow.
+    Status(status::StatusArgs),
+    /// Lists workflows, the newest first.
+    List(list::ListArgs),
+    /// Shows the tasks of a workflow.
+    Tasks(tasks::TasksArgs),
+    /// Prints the output of a task.
+    Output(output::OutputArgs),
+    /// Asks for a workflow to be cancelled.
+    Cancel(cancel::CancelArgs),
+    /// Inside a task's command: reads the parents' outputs, sets the task's own.
+    Task(task::TaskArgs),
+}
+
+impl Command {
+    const fn default_log(&self) -> &'static str {
+        match self {
+            Self::Serve(_) | Self::Worker(_) => "info",
+            _ => "warn",
+        }
+    }
+}
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let filter = cli
+        .global
+        .log
+        .as_deref()
+        .unwrap_or_else(|| cli.command.default_log());
+    let started = telemetry::start(filter, cli.global.log_format);
+    if let Err(message) = started {
+        return Failure::Usage(message).report();
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return Failure::from(anyhow::Error::from(error)).report(),
+    };
+    let result = runtime.block_on(cli.run());
+    // Blocking reads that a shutdown left behind must not hold the process.
+    runtime.shutdown_background();
+    result.unwrap_or_else(|failure| failure.report())
+}
+
+impl Cli {
+    async fn run(self) -> Result<ExitCode, Failure> {
+        let Self { global, command } = self;
+        match command {
+            Command::Run(args) => run::run(&global, args).await,
+            Command::Validate(args) => validate::run(&args),
+            Command::Serve(args) => serve::run(&global, args).await,
+            Command::Worker(args) => worker::run(&global, args).await,
+            Command::Submit(args) => submit::run(&global, args).await,
+            Command::Status(args) => status::run(&global, args).await,
+            Command::List(args) => list::run(&global, args).await,
+            Command::Tasks(args) => tasks::run(&global, args).await,
+            Command::Output(args) => output::run(&global, args).await,
+            Command::Cancel(args) => cancel::run(&global, args).await,
+            Command::Task(args) => task::run(&global, args).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

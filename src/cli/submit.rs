@@ -1,0 +1,52 @@
+//! `jobq submit`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::exit::{Failure, print};
+use super::{GlobalArgs, definition_file, open};
+use crate::control::SubmitRequest;
+use crate::workflow::WorkflowId;
+
+#[derive(Debug, Args)]
+pub(super) struct SubmitArgs {
+    /// Definitions in YAML or JSON; `-` reads standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The workflow's id, which makes it safe to repeat the command; a fresh one unless given.
+    #[arg(long)]
+    id: Option<WorkflowId>,
+    /// Rewrites tasks with more dependencies than this into sequential batches.
+    #[arg(long, value_name = "N")]
+    max_fan_in: Option<usize>,
+}
+
+pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> Result<ExitCode, Failure> {
+    if args.id.is_some() && args.files.len() > 1 {
+        return Err(Failure::Usage(
+            "--id names one workflow: give one file with it".to_owned(),
+        ));
+    }
+    // All files are checked before the first is submitted: all or none.
+    let definitions = args
+        .files
+        .iter()
+        .map(|file| definition_file::read(file))
+        .collect::<Result<Vec<_>, _>>()?;
+    let control = open::control(global).await?;
+    for definition in definitions {
+        let request = SubmitRequest {
+            definition,
+            id: args.id.clone(),
+            max_fan_in: args.max_fan_in,
+        };
+        let result = control.submit(request).await?;
+        if !result.created {
+            eprintln!("workflow {} was submitted before", result.id);
+        }
+        print(format!("{}\n", result.id))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,38 @@
+//! `jobq tasks`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::exit::{Failure, print, print_json};
+use super::{GlobalArgs, OutputFormat, open, table};
+use crate::workflow::{TaskState, WorkflowId};
+
+#[derive(Debug, Args)]
+pub(super) struct TasksArgs {
+    /// The workflow's id.
+    id: WorkflowId,
+    /// Only tasks in this state; may be repeated.
+    #[arg(long = "state", value_parser = parse_state, value_name = "STATE")]
+    states: Vec<TaskState>,
+    /// How to print them.
+    #[arg(short, long, value_enum, default_value_t)]
+    output: OutputFormat,
+}
+
+fn parse_state(word: &str) -> Result<TaskState, String> {
+    TaskState::from_word(word).ok_or_else(|| {
+        let words: Vec<_> = TaskState::ALL.iter().map(|state| state.as_str()).collect();
+        format!("must be one of {}", words.join(", "))
+    })
+}
+
+pub(super) async fn run(global: &GlobalArgs, args: TasksArgs) -> Result<ExitCode, Failure> {
+    let mut tasks = open::control(global).await?.tasks(&args.id).await?;
+    tasks.retain(|task| args.states.is_empty() || args.states.contains(&task.state));
+    match args.output {
+        OutputFormat::Json => print_json(&tasks)?,
+        OutputFormat::Table => print(table::tasks(&tasks))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

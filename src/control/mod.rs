@@ -1,0 +1,61 @@
+//! The use cases: what people and programs can ask of jobq.
+//!
+//! Every API (command line, and later REST and gRPC) is a thin shell over these, so that each use
+//! case means the same everywhere. They stand on the store; a coordinator in the same process is
+//! only told to look sooner.
+//!
+//! Reads of one workflow come from its state blob and are never behind; listings come from the
+//! index and may lag by two seconds.
+
+mod cancel;
+mod error;
+mod list;
+mod read;
+mod submit;
+mod view;
+mod watch;
+
+pub use error::{Error, Result};
+pub use list::ListRequest;
+pub use read::TaskOutput;
+pub use submit::{SubmitRequest, SubmitResult};
+pub use view::{TaskCounts, TaskView, WorkflowSummary, WorkflowView};
+pub use watch::{Change, Snapshot, Watch};
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::coordinator::Coordinator;
+use crate::store::WorkflowStore;
+use crate::workflow::WorkflowId;
+
+/// The use cases on one store. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Control {
+    store: WorkflowStore,
+    clock: Clock,
+    coordinator: Option<Arc<Coordinator>>,
+}
+
+impl Control {
+    /// The use cases on `store`. A coordinator of the same process, if given, is told of what it
+    /// should look at.
+    #[must_use]
+    pub const fn new(
+        store: WorkflowStore,
+        clock: Clock,
+        coordinator: Option<Arc<Coordinator>>,
+    ) -> Self {
+        Self {
+            store,
+            clock,
+            coordinator,
+        }
+    }
+
+    fn nudge(&self, id: &WorkflowId) {
+        if let Some(coordinator) = &self.coordinator {
+            coordinator.nudge(id);
+        }
+    }
+}

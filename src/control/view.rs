@@ -1,0 +1,198 @@
+//! What the use cases show of workflows and tasks: the same fields in every API.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::wire::index_row::IndexRow;
+use crate::workflow::runtime::{Counts, Runtime, Task, TaskIndex};
+use crate::workflow::{
+    DepPolicy, QueueName, ResultPolicy, Seconds, TaskName, TaskState, WorkflowId, WorkflowState,
+};
+
+/// How many tasks of a workflow are in each state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "each field is the state of its name")]
+pub struct TaskCounts {
+    pub total: u32,
+    pub pending: u32,
+    pub ready: u32,
+    pub running: u32,
+    pub completed: u32,
+    pub failed: u32,
+    pub upstream_failed: u32,
+    pub skipped: u32,
+    pub cancelled: u32,
+}
+
+impl From<&Counts> for TaskCounts {
+    fn from(counts: &Counts) -> Self {
+        Self {
+            total: counts.total(),
+            pending: counts.of(TaskState::Pending),
+            ready: counts.of(TaskState::Ready),
+            running: counts.of(TaskState::Running),
+            completed: counts.of(TaskState::Completed),
+            failed: counts.of(TaskState::Failed),
+            upstream_failed: counts.of(TaskState::UpstreamFailed),
+            skipped: counts.of(TaskState::Skipped),
+            cancelled: counts.of(TaskState::Cancelled),
+        }
+    }
+}
+
+/// One workflow, from its state.
+#[derive(Debug, Clone, Serialize)]
+pub struct WorkflowView {
+    /// The id.
+    pub workflow_id: WorkflowId,
+    /// The name, for people.
+    pub name: String,
+    /// Where it is in its life.
+    pub workflow_state: WorkflowState,
+    /// Whether a cancel was requested and taken up.
+    pub cancel_requested: bool,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// When it was submitted.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// For people and listings.
+    pub labels: BTreeMap<String, String>,
+    /// The queue of tasks that named none.
+    pub default_queue: QueueName,
+    /// When it counts as completed.
+    pub result_policy: ResultPolicy,
+    /// How many tasks may run at once.
+    pub max_parallelism: Option<u32>,
+    /// How many tasks are in each state.
+    pub tasks: TaskCounts,
+}
+
+impl WorkflowView {
+    pub(super) fn of(runtime: &Runtime) -> Self {
+        let header = runtime.header();
+        Self {
+            workflow_id: header.workflow_id.clone(),
+            name: header.name.clone(),
+            workflow_state: runtime.state(),
+            cancel_requested: runtime.cancel_requested(),
+            error: runtime.error().map(str::to_owned),
+            created_at: header.created_at,
+            updated_at: runtime.updated_at(),
+            labels: header.labels.clone(),
+            default_queue: header.default_queue.clone(),
+            result_policy: header.result_policy,
+            max_parallelism: header.max_parallelism,
+            tasks: runtime.counts().into(),
+        }
+    }
+}
+
+/// One task, from its workflow's state.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TaskView {
+    /// The name.
+    pub name: TaskName,
+    /// Where it is in its life.
+    pub state: TaskState,
+    /// The latest attempt that was dispatched; 0 if none was.
+    pub attempt_no: u32,
+    /// How many more attempts follow a failed one.
+    pub num_retries: u32,
+    /// The queue whose workers run it.
+    pub queue: QueueName,
+    /// The tasks it waits for.
+    pub depends_on: Vec<TaskName>,
+    /// How many of them must be satisfied.
+    pub dep_policy: DepPolicy,
+    /// What must be true of their outputs.
+    pub condition: Option<String>,
+    /// How long one attempt may take.
+    pub timeout_s: Option<Seconds>,
+    /// When its latest attempt was dispatched.
+    pub started_at: Option<Timestamp>,
+    /// When it became terminal.
+    pub completed_at: Option<Timestamp>,
+    /// Its output: JSON text, or `blob:` and a path.
+    pub output_ref: Option<String>,
+    /// Why it failed or was skipped.
+    pub error: Option<String>,
+}
+
+impl TaskView {
+    pub(super) fn of(runtime: &Runtime, task: &Task) -> Self {
+        let name_of = |&parent: &TaskIndex| runtime.task(parent).name().clone();
+        Self {
+            name: task.name().clone(),
+            state: task.state(),
+            attempt_no: task.attempt_no(),
+            num_retries: task.num_retries(),
+            queue: task.queue().clone(),
+            depends_on: task.parents().iter().map(name_of).collect(),
+            dep_policy: task.dep_policy(),
+            condition: task.condition().map(str::to_owned),
+            timeout_s: task.timeout_s(),
+            started_at: task.started_at(),
+            completed_at: task.completed_at(),
+            output_ref: task.output_ref().map(str::to_owned),
+            error: task.error().map(str::to_owned),
+        }
+    }
+}
+
+/// One workflow as listings show it, from its index row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorkflowSummary {
+    /// The id.
+    pub workflow_id: String,
+    /// The name, for people.
+    pub name: String,
+    /// The state at the latest refresh of the index.
+    pub workflow_state: WorkflowState,
+    /// Whether somebody asked to cancel it.
+    pub cancel_requested: bool,
+    /// All tasks.
+    pub total_tasks: u32,
+    /// Completed tasks.
+    pub completed_tasks: u32,
+    /// Failed, upstream-failed and cancelled tasks.
+    pub failed_tasks: u32,
+    /// Running tasks.
+    pub running_tasks: u32,
+    /// Pending and ready tasks.
+    pub pending_tasks: u32,
+    /// Skipped tasks.
+    pub skipped_tasks: u32,
+    /// The queues its tasks use.
+    pub queues_used: Vec<String>,
+    /// When it was submitted.
+    pub created_at: Timestamp,
+    /// When the shown state was reached.
+    pub updated_at: Timestamp,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+impl From<IndexRow> for WorkflowSummary {
+    fn from(row: IndexRow) -> Self {
+        Self {
+            workflow_id: row.workflow_id,
+            name: row.name,
+            workflow_state: row.workflow_state,
+            cancel_requested: row.cancel_requested,
+            total_tasks: row.total_tasks,
+            completed_tasks: row.completed_tasks,
+            failed_tasks: row.failed_tasks,
+            running_tasks: row.running_tasks,
+            pending_tasks: row.pending_tasks,
+            skipped_tasks: row.skipped_tasks,
+            queues_used: row.queues_used,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            error: row.error,
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Logs. They go to standard error, as text for people or as JSON lines for machines.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line, for machines.
+    Json,
+}
+
+/// Starts logging for this process. `filter` is a level (`warn`) or a list of directives
+/// (`info,jobq::coordinator=debug`). A second call changes nothing.
+///
+/// # Errors
+/// When the filter cannot be parsed.
+pub fn start(filter: &str, format: LogFormat) -> Result<(), String> {
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|error| format!("the log filter {filter:?} is not valid: {error}"))?;
+    let registry = tracing_subscriber::registry().with(filter);
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    // A second start (in a test that runs commands in one process) keeps the first.
+    match format {
+        LogFormat::Text => registry.with(layer.with_target(false)).try_init().ok(),
+        LogFormat::Json => registry
+            .with(layer.json().flatten_event(true))
+            .try_init()
+            .ok(),
+    };
+    Ok(())
+}
