@@ -112,9 +112,10 @@ pub const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(15);
 /// lapse, so that a write that is under way ends while the lease still holds.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// Completions waiting in one workflow's mailbox, about 20 MB of them. What does not fit is left
-/// to its visibility timeout and delivered again, so one slow workflow holds up no other.
-pub const MAILBOX_MAX: usize = 65_536;
+/// Completions waiting in one workflow's mailbox: one for each task it can have, so that only a
+/// flood of duplicates fills it. What does not fit is left to its visibility timeout and delivered
+/// again, so one slow workflow holds up no other.
+pub const MAILBOX_MAX: usize = TASKS_MAX;
 
 /// Workflows kept in memory at once; the least recently used idle ones are dropped beyond it.
 pub const ACTIVE_WORKFLOWS_MAX: usize = 10_000;

@@ -12,13 +12,14 @@
 //! What stays as it was, because the rewrite would change what it means:
 //! - A task whose policy is not `all`, or that has a condition, keeps its dependencies: no chain
 //!   of merges can tell "two of these" from "these", and a condition reads the outputs themselves.
-//! - A member of a batch is not held back where one more dependency would count (a policy other
-//!   than `all`), would be read by its condition, or would make it wait for more than N + 1.
+//! - A member of a batch is not held back if it has such a policy or condition itself, which one
+//!   more dependency could change, or if it would wait for more than N + 1.
 //!
 //! A failure in one batch keeps the later ones from running, as it would have kept `t`.
 //!
-//! Every task has N + 1 dependencies afterwards at most, save the first kind. A target no longer
-//! gets its parents' outputs along with its message; workers find them in the state.
+//! Every task has N + 1 dependencies afterwards at most, save the first kind. The only parent of a
+//! target is a merge then, which has no output: whoever wants the outputs of the tasks before it
+//! fetches them by name.
 //!
 //! Why there is no cycle: batches of all targets are cut from one order of the tasks, in which
 //! each comes after those it waits for. Every new dependency leads backwards in that order (a
@@ -29,7 +30,6 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use crate::limits::{DEPENDENCIES_MAX, TASKS_MAX};
-use crate::workflow::condition::Condition;
 use crate::workflow::definition::{Definition, Problem, ProblemCode, Problems, TaskDefinition};
 use crate::workflow::{DepPolicy, TaskName};
 
@@ -56,18 +56,32 @@ pub fn limit_fan_in(definition: Definition, max_fan_in: usize) -> Result<Definit
         return Ok(definition);
     }
     let rewritten: Vec<bool> = definition.tasks.iter().map(is_wide).collect();
+    let wide = definition.tasks.iter().filter(|task| is_wide(task));
+    let merges: usize = wide
+        .map(|task| task.depends_on.len().div_ceil(max_fan_in))
+        .sum();
+    check_limit(
+        "tasks",
+        definition.tasks.len() + merges,
+        TASKS_MAX,
+        max_fan_in,
+    )?;
     let mut rewrite = Rewrite::new(definition, &rewritten, max_fan_in);
-    let mut problems = Vec::new();
     for target in (0..rewritten.len()).filter(|&task| rewritten[task]) {
-        if let Err(problem) = rewrite.split(target) {
-            problems.push(problem);
-        }
+        rewrite.split(target)?;
     }
-    if problems.is_empty() {
-        rewrite.finish()
-    } else {
-        Err(Problems(problems))
+    rewrite.finish()
+}
+
+fn check_limit(what: &str, count: usize, max: usize, max_fan_in: usize) -> Result<(), Problem> {
+    if count <= max {
+        return Ok(());
     }
+    let message = format!(
+        "with `max_fan_in` {max_fan_in} the workflow has {count} {what}; \
+         at most {max} are allowed; raise `max_fan_in`"
+    );
+    Err(Problem::of_document(ProblemCode::LimitExceeded, message))
 }
 
 struct Rewrite {
@@ -140,11 +154,9 @@ impl Rewrite {
     /// Lets a member of a batch wait for the batch before, unless that would change its meaning.
     fn hold_back(&mut self, member: usize, gate: &TaskName) {
         let task = &self.definition.tasks[member];
-        let is_indifferent = task.depends_on.is_empty() || task.dep_policy == DepPolicy::All;
-        let is_read = task.condition.as_deref().is_some_and(|text| {
-            Condition::parse(text).is_ok_and(|condition| condition.reads(gate))
-        });
-        if is_indifferent && !is_read && self.counts[member] <= self.max_fan_in {
+        let could_tell = task.dep_policy != DepPolicy::All || task.condition.is_some();
+        let is_indifferent = task.depends_on.is_empty() || !could_tell;
+        if is_indifferent && self.counts[member] <= self.max_fan_in {
             self.counts[member] += 1;
             self.gates[member].push(gate.clone());
         }
@@ -164,20 +176,18 @@ impl Rewrite {
             task.depends_on.extend(gates);
         }
         self.definition.tasks.append(&mut self.merges);
-        let tasks = &self.definition.tasks;
-        let dependencies: usize = tasks.iter().map(|task| task.depends_on.len()).sum();
-        let too_many = if tasks.len() > TASKS_MAX {
-            format!("{} tasks; at most {TASKS_MAX}", tasks.len())
-        } else if dependencies > DEPENDENCIES_MAX {
-            format!("{dependencies} dependencies; at most {DEPENDENCIES_MAX}")
-        } else {
-            return Ok(self.definition);
-        };
-        let message = format!(
-            "with `max_fan_in` {} the workflow has {too_many} are allowed; raise `max_fan_in`",
-            self.max_fan_in
-        );
-        Err(Problem::of_document(ProblemCode::LimitExceeded, message).into())
+        let counts = self
+            .definition
+            .tasks
+            .iter()
+            .map(|task| task.depends_on.len());
+        check_limit(
+            "dependencies",
+            counts.sum(),
+            DEPENDENCIES_MAX,
+            self.max_fan_in,
+        )?;
+        Ok(self.definition)
     }
 }
 
@@ -249,3 +259,6 @@ fn merge_task(
         condition: None,
     }
 }
+
+#[cfg(test)]
+mod tests;

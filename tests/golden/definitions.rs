@@ -68,5 +68,10 @@ fn all_fields(tasks: &Value) -> Vec<BTreeMap<String, Value>> {
         }
         fields
     };
-    tasks.as_array().unwrap().iter().map(task).collect()
+    tasks
+        .as_array()
+        .expect("tasks are a list")
+        .iter()
+        .map(task)
+        .collect()
 }

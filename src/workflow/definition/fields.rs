@@ -3,6 +3,7 @@
 use super::document::{Entry, Node};
 use super::problem::ProblemCode;
 use super::report::{Place, Report, quoted};
+use super::values::Field;
 
 /// Fields of the workflow.
 pub(super) const WORKFLOW_FIELDS: &[&str] = &[
@@ -39,17 +40,18 @@ const SIMILAR_BYTES_MAX: usize = 64;
 const SIMILAR_MIN: f64 = 0.6;
 
 /// The values of a map's known fields. An explicit null counts as absent.
-pub(super) struct Fields<'n, 'a> {
+pub(super) struct Fields<'p, 'n, 'a> {
     known: &'static [&'static str],
+    place: &'p Place<'p>,
     values: [Option<&'n Node<'a>>; FIELDS_MAX],
 }
 
-impl<'n, 'a> Fields<'n, 'a> {
+impl<'p, 'n, 'a> Fields<'p, 'n, 'a> {
     /// Sorts a map's entries into its known fields, and reports the others.
     pub(super) fn collect(
         entries: &'n [Entry<'a>],
         known: &'static [&'static str],
-        place: &Place<'_>,
+        place: &'p Place<'p>,
         report: &mut Report,
     ) -> Self {
         let mut values = [None; FIELDS_MAX];
@@ -67,13 +69,37 @@ impl<'n, 'a> Fields<'n, 'a> {
                 Some(index) => values[index] = Some(&entry.value),
             }
         }
-        Self { known, values }
+        Self {
+            known,
+            place,
+            values,
+        }
     }
 
-    /// The value of a field, unless it is absent or null.
-    pub(super) fn get(&self, field: &str) -> Option<&'n Node<'a>> {
-        let index = self.known.iter().position(|known| *known == field)?;
-        self.values[index].filter(|node| !node.kind.is_null())
+    /// A field, unless it is absent or null.
+    pub(super) fn get(&self, name: &'static str) -> Option<Field<'p, 'n, 'a>> {
+        let index = self.known.iter().position(|known| *known == name)?;
+        let node = self.values[index].filter(|node| !node.kind.is_null())?;
+        Some(Field {
+            name,
+            node,
+            place: self.place.key(name),
+        })
+    }
+
+    /// A field that must be there.
+    pub(super) fn require(
+        &self,
+        name: &'static str,
+        report: &mut Report,
+    ) -> Option<Field<'p, 'n, 'a>> {
+        let field = self.get(name);
+        if field.is_none() {
+            report.add(ProblemCode::MissingField, self.place, || {
+                format!("the field `{name}` is missing")
+            });
+        }
+        field
     }
 }
 

@@ -8,13 +8,14 @@ use super::document::{Entry, Kind, Node};
 use super::json;
 use super::problem::ProblemCode;
 use super::report::{Place, Report, quoted};
+use super::values::Field;
 use crate::limits::MESSAGE_BYTES_MAX;
 
 /// Start of the names of the tasks that the fan-in rewrite adds.
 const RESERVED_TASK_PREFIX: &str = "__merge_";
 
 /// Keys that the coordinator adds to a task's message.
-const RESERVED_KEYS: &[&str] = &[
+pub(super) const RESERVED_KEYS: &[&str] = &[
     "__workflow_id",
     "__workflow_task",
     "__attempt_no",
@@ -30,69 +31,87 @@ pub(super) fn is_reserved_task_name(name: &str) -> bool {
 }
 
 /// The text of `kwargs`: as given where it was JSON, compact where it was YAML.
-pub(super) fn read(
-    node: &Node<'_>,
-    place: &Place<'_>,
-    report: &mut Report,
-) -> Option<Box<RawValue>> {
-    let Kind::Raw(raw) = node.kind else {
-        check(node, place, report)?;
-        let mut text = String::new();
-        if node.write_json(&mut text, MESSAGE_BYTES_MAX).is_err() {
-            too_large(place, report);
-            return None;
-        }
-        return RawValue::from_string(text).ok();
+pub(super) fn read(field: &Field<'_, '_, '_>, report: &mut Report) -> Option<Box<RawValue>> {
+    let Kind::Raw(raw) = field.node.kind else {
+        check(field, report)?;
+        return compact(field, report);
     };
-    let node = match json::parse_kwargs(raw) {
-        Ok(node) => node,
+    match json::parse_kwargs(raw) {
+        Ok(node) => {
+            let opened = Field {
+                node: &node,
+                ..*field
+            };
+            check(&opened, report)?;
+            // Blanks may be left out of the message, so only the compact form counts.
+            if raw.get().len() > MESSAGE_BYTES_MAX {
+                compact(&opened, report)?;
+            }
+            Some(raw.to_owned())
+        }
         Err((code, message)) => {
-            report.add(code, place, || format!("`kwargs`: {message}"));
-            return None;
+            report.add(code, &field.place, || format!("`kwargs`: {message}"));
+            None
         }
-    };
-    check(&node, place, report)?;
-    // Blanks may be left out of the message, so only the compact form counts.
-    let is_long = raw.get().len() > MESSAGE_BYTES_MAX;
-    if is_long
-        && node
-            .write_json(&mut String::new(), MESSAGE_BYTES_MAX)
-            .is_err()
-    {
-        too_large(place, report);
-        return None;
     }
-    Some(raw.to_owned())
 }
 
-fn too_large(place: &Place<'_>, report: &mut Report) {
-    report.add(ProblemCode::LimitExceeded, place, || {
+/// The shortest text of `kwargs`, if it fits a message.
+fn compact(field: &Field<'_, '_, '_>, report: &mut Report) -> Option<Box<RawValue>> {
+    let mut text = String::new();
+    if field.node.write_json(&mut text, MESSAGE_BYTES_MAX).is_ok() {
+        return RawValue::from_string(text).ok();
+    }
+    report.add(ProblemCode::LimitExceeded, &field.place, || {
         format!(
             "`kwargs` do not fit a queue message of {MESSAGE_BYTES_MAX} bytes; \
              put large data into storage and pass its name"
         )
     });
+    None
 }
 
-fn check(node: &Node<'_>, place: &Place<'_>, report: &mut Report) -> Option<()> {
-    let Kind::Map(entries) = &node.kind else {
-        let what = node.kind.describe();
-        report.add(ProblemCode::WrongType, place, || {
-            format!("`kwargs` must be a map, not {what}")
-        });
+fn check(field: &Field<'_, '_, '_>, report: &mut Report) -> Option<()> {
+    let Kind::Map(entries) = &field.node.kind else {
+        field.wrong_type("a map", report);
         return None;
     };
-    check_values(node, place, report);
-    for entry in entries.iter().filter(|entry| !entry.value.kind.is_null()) {
-        let at = place.key(&entry.key);
+    let place = &field.place;
+    check_values(field.node, place, report);
+    for entry in entries.iter() {
+        let value = Field {
+            name: "",
+            node: &entry.value,
+            place: place.key(&entry.key),
+        };
         match entry.key.as_ref() {
             key if RESERVED_KEYS.contains(&key) => {
-                report.add(ProblemCode::InvalidValue, &at, || {
+                report.add(ProblemCode::InvalidValue, &value.place, || {
                     format!("`{key}` is set by the coordinator; use another key")
                 });
             }
-            field @ ("cmd" | "cwd") => check_text(field, &entry.value, &at, report),
-            "env" => check_env(&entry.value, &at, report),
+            _ if entry.value.kind.is_null() => {}
+            "cmd" => check_text(
+                &Field {
+                    name: "cmd",
+                    ..value
+                },
+                report,
+            ),
+            "cwd" => check_text(
+                &Field {
+                    name: "cwd",
+                    ..value
+                },
+                report,
+            ),
+            "env" => check_env(
+                &Field {
+                    name: "env",
+                    ..value
+                },
+                report,
+            ),
             _ => {}
         }
     }
@@ -135,52 +154,41 @@ pub(super) fn check_unique_keys(entries: &[Entry<'_>], place: &Place<'_>, report
     }
 }
 
-fn check_text(field: &str, node: &Node<'_>, place: &Place<'_>, report: &mut Report) {
-    match &node.kind {
-        Kind::Text(text) if text.contains('\0') => {
-            report.add(ProblemCode::InvalidValue, place, || {
-                format!("`{field}` holds a NUL character, which no command line can")
-            });
-        }
-        Kind::Text(_) => {}
-        other => {
-            let what = other.describe();
-            report.add(ProblemCode::WrongType, place, || {
-                format!("`{field}` must be text, not {what}")
-            });
-        }
+fn check_text(field: &Field<'_, '_, '_>, report: &mut Report) {
+    if field.text(report).is_some_and(|text| text.contains('\0')) {
+        report.add(ProblemCode::InvalidValue, &field.place, || {
+            format!(
+                "`{}` holds a NUL character, which no command line can",
+                field.name
+            )
+        });
     }
 }
 
-fn check_env(node: &Node<'_>, place: &Place<'_>, report: &mut Report) {
-    let Kind::Map(entries) = &node.kind else {
-        let what = node.kind.describe();
-        report.add(ProblemCode::WrongType, place, || {
-            format!("`env` must be a map of variables, not {what}")
-        });
+fn check_env(field: &Field<'_, '_, '_>, report: &mut Report) {
+    let Kind::Map(entries) = &field.node.kind else {
+        field.wrong_type("a map of variables", report);
         return;
     };
     for entry in entries.iter() {
-        let at = place.key(&entry.key);
+        let at = field.place.key(&entry.key);
+        let name = || quoted(&entry.key);
         if entry.key.is_empty() || entry.key.contains(['=', '\0']) {
             report.add(ProblemCode::InvalidValue, &at, || {
-                format!("{} cannot name an environment variable", quoted(&entry.key))
+                format!("{} cannot name an environment variable", name())
             });
         }
         match &entry.value.kind {
             Kind::Text(text) if text.contains('\0') => {
                 report.add(ProblemCode::InvalidValue, &at, || {
-                    format!("the variable {} holds a NUL character", quoted(&entry.key))
+                    format!("the variable {} holds a NUL character", name())
                 });
             }
             Kind::Text(_) | Kind::Whole(_) | Kind::Float(_) | Kind::Bool(_) => {}
-            other => {
-                let what = other.describe();
-                report.add(ProblemCode::WrongType, &at, || {
-                    let name = quoted(&entry.key);
-                    format!("the variable {name} must be text, a number or a boolean, not {what}")
-                });
-            }
+            other => report.add(ProblemCode::WrongType, &at, || {
+                let (name, what) = (name(), other.describe());
+                format!("the variable {name} must be text, a number or a boolean, not {what}")
+            }),
         }
     }
 }

@@ -25,6 +25,7 @@ mod problem;
 mod read;
 mod report;
 mod scalar;
+mod values;
 mod yaml;
 
 pub use model::{Definition, TaskDefinition};
@@ -56,7 +57,10 @@ impl Definition {
                 Ok(node) => {
                     Self::from_node(&node).map_err(|report| report.finish(&Source::Yaml(&node)))
                 }
-                // The writer meant JSON, most likely: its parser's complaint helps more.
+                // Whoever came further understands more of what the writer meant.
+                Err(problem) if problem.position() > error.problem.position() => {
+                    Err(problem.into())
+                }
                 Err(_) => Err(error.problem.into()),
             },
             Err(error) => Err(error.problem.into()),
@@ -127,3 +131,6 @@ fn decode(text: &[u8]) -> Result<&str, Problems> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

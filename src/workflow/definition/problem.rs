@@ -39,6 +39,24 @@ pub enum ProblemCode {
 }
 
 impl ProblemCode {
+    /// All kinds.
+    pub const ALL: &'static [Self] = &[
+        Self::Syntax,
+        Self::LimitExceeded,
+        Self::MissingField,
+        Self::UnknownField,
+        Self::DuplicateKey,
+        Self::WrongType,
+        Self::InvalidValue,
+        Self::InvalidName,
+        Self::DuplicateTask,
+        Self::UnknownDependency,
+        Self::SelfDependency,
+        Self::DuplicateDependency,
+        Self::Cycle,
+        Self::InvalidCondition,
+    ];
+
     /// The name as it stands in every answer.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -118,6 +136,11 @@ impl Problem {
             column: None,
             message,
         }
+    }
+
+    /// Line and column, to order by.
+    pub(super) const fn position(&self) -> (Option<usize>, Option<usize>) {
+        (self.line, self.column)
     }
 
     /// The same problem at a line and column.

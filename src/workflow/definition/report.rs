@@ -126,8 +126,7 @@ impl Report {
     /// The problems with their positions, in the order of the text.
     pub(super) fn finish(mut self, source: &Source<'_>) -> Problems {
         source.place(&mut self.problems);
-        self.problems
-            .sort_by_key(|problem| (problem.line, problem.column));
+        self.problems.sort_by_key(Problem::position);
         let more = self.left_out + self.problems.len().saturating_sub(PROBLEMS_MAX);
         self.problems.truncate(PROBLEMS_MAX);
         if more > 0 {
