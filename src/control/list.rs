@@ -69,7 +69,7 @@ impl Control {
         loop {
             let page = self.store.rows(&filter, after.as_ref(), PAGE_MAX).await?;
             for row in page.rows {
-                newest.push(Reverse(ByAge(row.into())));
+                newest.push(Reverse(ByAge(row)));
                 if newest.len() > limit {
                     newest.pop();
                 }

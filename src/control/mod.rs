@@ -19,8 +19,11 @@ pub use error::{Error, Result};
 pub use list::ListRequest;
 pub use read::TaskOutput;
 pub use submit::{SubmitRequest, SubmitResult};
-pub use view::{TaskCounts, TaskView, WorkflowSummary, WorkflowView};
+pub use view::{TaskCounts, TaskView, WorkflowView};
 pub use watch::{Change, Snapshot, Watch};
+
+/// One workflow as listings show it.
+pub use crate::wire::index_row::IndexRow as WorkflowSummary;
 
 use std::sync::Arc;
 
@@ -59,3 +62,6 @@ impl Control {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

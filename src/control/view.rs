@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::wire::index_row::IndexRow;
 use crate::workflow::runtime::{Counts, Runtime, Task, TaskIndex};
 use crate::workflow::{
     DepPolicy, QueueName, ResultPolicy, Seconds, TaskName, TaskState, WorkflowId, WorkflowState,
@@ -139,60 +138,6 @@ impl TaskView {
             completed_at: task.completed_at(),
             output_ref: task.output_ref().map(str::to_owned),
             error: task.error().map(str::to_owned),
-        }
-    }
-}
-
-/// One workflow as listings show it, from its index row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct WorkflowSummary {
-    /// The id.
-    pub workflow_id: String,
-    /// The name, for people.
-    pub name: String,
-    /// The state at the latest refresh of the index.
-    pub workflow_state: WorkflowState,
-    /// Whether somebody asked to cancel it.
-    pub cancel_requested: bool,
-    /// All tasks.
-    pub total_tasks: u32,
-    /// Completed tasks.
-    pub completed_tasks: u32,
-    /// Failed, upstream-failed and cancelled tasks.
-    pub failed_tasks: u32,
-    /// Running tasks.
-    pub running_tasks: u32,
-    /// Pending and ready tasks.
-    pub pending_tasks: u32,
-    /// Skipped tasks.
-    pub skipped_tasks: u32,
-    /// The queues its tasks use.
-    pub queues_used: Vec<String>,
-    /// When it was submitted.
-    pub created_at: Timestamp,
-    /// When the shown state was reached.
-    pub updated_at: Timestamp,
-    /// Why it failed.
-    pub error: Option<String>,
-}
-
-impl From<IndexRow> for WorkflowSummary {
-    fn from(row: IndexRow) -> Self {
-        Self {
-            workflow_id: row.workflow_id,
-            name: row.name,
-            workflow_state: row.workflow_state,
-            cancel_requested: row.cancel_requested,
-            total_tasks: row.total_tasks,
-            completed_tasks: row.completed_tasks,
-            failed_tasks: row.failed_tasks,
-            running_tasks: row.running_tasks,
-            pending_tasks: row.pending_tasks,
-            skipped_tasks: row.skipped_tasks,
-            queues_used: row.queues_used,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-            error: row.error,
         }
     }
 }

@@ -68,3 +68,6 @@ impl WorkflowStore {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,13 +3,15 @@
 //! Derived from the state blob, except `cancel_requested`, which only submit, cancel and retry
 //! write. Progress is merged, so that it never overwrites a cancel.
 
+use serde::Serialize;
+
 use crate::clock::Timestamp;
 use crate::storage::{Properties, Value};
 use crate::workflow::runtime::Runtime;
 use crate::workflow::{TaskState, WorkflowState};
 
-/// A row as listings use it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A row as listings show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IndexRow {
     /// The workflow's id (the row key).
     pub workflow_id: String,
