@@ -1,7 +1,8 @@
-//! Runs one workflow of no-op tasks to its end in this process, on the memory store: a root, many
-//! leaves and a join. Prints what it took, and the storage operations per task.
+//! Runs one workflow of no-op tasks to its end in this process: a root, many leaves and a join.
+//! Prints what it took, and the storage operations per task.
 //!
-//! `cargo bench --bench fan_out -- [TASKS]` (10,000 tasks unless given)
+//! `cargo bench --bench fan_out -- [TASKS] [sqlite]`: 10,000 tasks unless given, on the memory
+//! store, or on the embedded one in a directory that is gone afterwards.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use jobq::coordinator::{Coordinator, CoordinatorConfig};
 use jobq::storage::Storage;
 use jobq::storage::counting::Counting;
 use jobq::storage::memory::MemoryStorage;
+use jobq::storage::sqlite::SqliteStorage;
 use jobq::store::WorkflowStore;
 use jobq::wire::{Names, Prefix};
 use jobq::worker::{NoopRunner, StoredStates, Worker, WorkerConfig};
@@ -35,12 +37,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(fan_out(tasks.unwrap_or(10_000)))
+    let directory = tempfile::tempdir()?;
+    let clock = Clock::system();
+    let storage = if std::env::args().any(|argument| argument == "sqlite") {
+        Storage::from_backend(SqliteStorage::open(directory.path(), clock.clone())?)
+    } else {
+        Storage::from_backend(MemoryStorage::new(clock.clone()))
+    };
+    runtime.block_on(fan_out(tasks.unwrap_or(10_000), storage, clock))
 }
 
-async fn fan_out(tasks: usize) -> Result<(), Box<dyn Error>> {
-    let clock = Clock::system();
-    let counting = Counting::new(Storage::from_backend(MemoryStorage::new(clock.clone())));
+async fn fan_out(tasks: usize, storage: Storage, clock: Clock) -> Result<(), Box<dyn Error>> {
+    let counting = Counting::new(storage);
     let storage = Storage::from_backend(counting.clone());
     let store = WorkflowStore::new(storage, Names::new(Prefix::parse("Bench")?));
     let (stop, parts) = (CancellationToken::new(), TaskTracker::new());
