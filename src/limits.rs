@@ -100,6 +100,44 @@ pub const VISIBILITY_TIMEOUT_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Rows or blobs of one page, as Azure Storage.
 pub const PAGE_MAX: usize = 1_000;
 
+/// Messages one peek returns, as Azure Storage.
+pub const PEEK_MAX: usize = 32;
+
+/// Bytes of one queue message, as Azure Storage, on every backend: a workflow that runs on one
+/// machine runs in the cloud too.
+pub const QUEUE_MESSAGE_BYTES_MAX: usize = 64 * 1024;
+
+/// Shortest and longest lease, as Azure Storage.
+pub const LEASE_DURATION_RANGE: (Duration, Duration) =
+    (Duration::from_secs(15), Duration::from_secs(60));
+
+/// Bytes of one blob: nothing jobq writes is larger than an unpacked state.
+pub const BLOB_BYTES_MAX: usize = STATE_BYTES_MAX;
+
+/// Characters of a blob name, as Azure Storage.
+pub const BLOB_NAME_CHARS_MAX: usize = 1_024;
+
+/// Bytes of a table's partition or row key, as Azure Storage.
+pub const ENTITY_KEY_BYTES_MAX: usize = 1_024;
+
+/// Properties of one row, as Azure Storage (which allows 255, three of them its own).
+pub const PROPERTIES_MAX: usize = 252;
+
+/// UTF-16 units of one text property, as Azure Storage (64 KiB in that encoding).
+pub const PROPERTY_UNITS_MAX: usize = 32 * 1024;
+
+/// Calls waiting for a SQLite writer. Callers beyond it wait before they enqueue, so that a stalled
+/// disk holds back its users instead of filling memory.
+pub const SQLITE_WAITING_MAX: usize = 16_384;
+
+/// Calls that share one SQLite transaction. Far above the point where the cost of the commit is
+/// spread thin, and few enough that the first of them is answered within milliseconds.
+pub const SQLITE_GROUP_MAX: usize = 1_024;
+
+/// SQLite connections for reading, per process: reads are short, and few machines have more disks
+/// than this.
+pub const SQLITE_READERS_MAX: usize = 4;
+
 // ---- Coordinator -----------------------------------------------------------------------------
 
 /// The lease on the lock blob. Azure allows 15 to 60 s; the longest survives the longest stall.

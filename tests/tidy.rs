@@ -15,12 +15,12 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 const ROOMS: &[(&str, &str)] = &[
     ("limits", ""),
     // A macro stands at the root of the crate, wherever it is written.
-    ("conformance_tests", ""),
+    ("storage_conformance", ""),
     ("clock", "limits"),
     ("telemetry", "limits clock"),
     ("config", "limits clock"),
     ("workflow", "limits clock::Timestamp"),
-    ("storage", "limits conformance_tests clock telemetry"),
+    ("storage", "limits storage_conformance clock telemetry"),
     // An index row is made of the table port's plain values; the ports stay out of reach.
     (
         "wire",

@@ -89,6 +89,7 @@ pub trait BlobStore: Send + Sync + 'static {
 
     /// Lists blobs whose names start with `prefix`, at most `limit` (1 to 1,000) a page, starting
     /// where `page` says. A blob that exists during the whole listing appears exactly once.
+    /// `NotFound` if the container is missing.
     async fn list(
         &self,
         container: &str,

@@ -22,12 +22,13 @@ pub struct Holder {
     pub held: bool,
 }
 
-/// Exclusive, time-bounded leases on blobs.
+/// Exclusive, time-bounded leases on blobs. The blob is listed and read like any other, but only
+/// `acquire` may write it: whether other writes to a leased blob are refused differs by backend.
 #[async_trait]
 pub trait LeaseStore: Send + Sync + 'static {
     /// Takes the lease on a blob for `duration` (15 to 60 s), creating the blob if it is missing,
     /// and then writes `content` into it to tell others who holds it. `LeaseHeld` if another id
-    /// holds it. The same id may acquire again: that renews.
+    /// holds it. The same id may acquire again: that renews. `NotFound` if the container is missing.
     async fn acquire(
         &self,
         container: &str,
@@ -37,8 +38,8 @@ pub trait LeaseStore: Send + Sync + 'static {
         content: Bytes,
     ) -> Result<()>;
 
-    /// Starts the lease's duration anew. `LeaseHeld` if another id holds it by now; a lease that
-    /// lapsed without a new holder may be renewed.
+    /// Starts the lease's duration anew. `LeaseHeld` if another id holds it by now, or if it was
+    /// released or broken; a lease that lapsed without a new holder may be renewed.
     async fn renew(&self, container: &str, name: &str, id: &LeaseId) -> Result<()>;
 
     /// Ends the lease, so that others may take it at once. Fine if it is no longer held by `id`.

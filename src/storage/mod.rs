@@ -7,21 +7,27 @@
 //! - [`TableStore`]: the index rows that listings read. Derived, never the source of truth.
 //! - [`LeaseStore`]: the coordinator's exclusive lease on a lock blob.
 //!
-//! Callers: `store`, `coordinator` and `worker` hold a [`Storage`]; nothing else does. All backends
-//! and decorators pass the same named conformance cases.
+//! Backends: [`memory`] for tests and simulations, [`sqlite`] for the processes of one machine.
+//! Decorators: [`counting`]. `conformance` holds the cases all of them pass, one named test per case
+//! and backend; `check` refuses calls no backend takes.
+//!
+//! Callers: `store`, `coordinator` and `worker` hold a [`Storage`]; nothing else does.
 //!
 //! Each method's doc says what survives a crash once it returned `Ok`. A call that fails with
 //! [`Error::Unavailable`] may or may not have taken effect; callers must be able to repeat it.
 
-mod blob;
 #[doc(hidden)]
 pub mod conformance;
 pub mod counting;
-mod error;
-mod lease;
 pub mod memory;
-mod queue;
 pub mod sqlite;
+
+mod blob;
+pub(crate) mod check;
+mod error;
+mod filter;
+mod lease;
+mod queue;
 mod table;
 
 pub use blob::{Blob, BlobInfo, BlobPage, BlobStore, ETag, Expect, IfChanged};

@@ -7,8 +7,9 @@ use async_trait::async_trait;
 
 use super::{Capabilities, Result};
 
-/// The right to extend or delete one received message. It ends with the visibility timeout, and
-/// each extension replaces it with a new one.
+/// The right to extend or delete one received message. Each extension replaces it with a new one.
+/// It ends when the message is received again, which may happen once the visibility timeout has
+/// passed; between the two it may or may not be valid still.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Receipt {
     /// The message, as the backend names it.
@@ -81,21 +82,25 @@ pub trait QueueStore: Send + Sync + 'static {
     /// What this backend's queues can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// Creates the queue; fine if it exists. Survives a crash after `Ok`.
+    /// Creates the queue; fine if it exists. Queues are never deleted. Survives a crash after `Ok`.
     async fn create_queue(&self, queue: &str) -> Result<()>;
 
     /// The names of all queues that start with `prefix`, sorted.
     async fn list_queues(&self, prefix: &str) -> Result<Vec<String>>;
 
     /// Sends messages to one queue; the answers stand in the messages' order. Each `Ok` message
-    /// survives a crash and never expires by itself. A message may be sent twice where the answer
-    /// was lost. `NotFound` if the queue is missing.
+    /// survives a crash and never expires by itself; a refused one does not keep the others from
+    /// being sent. A message may be sent twice where the answer was lost. Text that the backend
+    /// cannot carry (control characters, on some) is `Invalid`; what is sent is never altered.
+    /// A delay is at most seven days. `NotFound` if the queue is missing.
     async fn send(&self, queue: &str, messages: Vec<OutgoingMessage>) -> Vec<Result<()>>;
 
-    /// Receives at most `max` visible messages and hides them for `visibility`. With nothing
+    /// Receives at most `max` (at least 1; the backend's `receive_max` bounds it) visible messages
+    /// and hides them for `visibility` (1 s to seven days, whole seconds on some backends). With nothing
     /// there, backends that can wait do so for at most `wait` and return as soon as something
     /// arrives; others return at once. Roughly first in, first out. What a crash interrupts
-    /// reappears after the visibility timeout.
+    /// reappears after the visibility timeout, and so does what a dropped call may have received.
+    /// `NotFound` if the queue is missing.
     async fn receive(
         &self,
         queue: &str,
@@ -104,7 +109,7 @@ pub trait QueueStore: Send + Sync + 'static {
         wait: Duration,
     ) -> Result<Vec<Message>>;
 
-    /// Hides a received message for `visibility` from now (zero: gives it back at once) and
+    /// Hides a received message for `visibility` (at most seven days) from now (zero: gives it back at once) and
     /// returns the receipt that replaces the one given. `body` must be the message's text: some
     /// backends write it again. `ReceiptLost` if the receipt is stale or the message is gone.
     async fn extend(

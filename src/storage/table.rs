@@ -81,7 +81,7 @@ pub enum Filter {
     Compare(Compare),
     /// Rows that match all of these.
     And(Vec<Self>),
-    /// Rows that match any of these.
+    /// Rows that match any of these; with none given, no row.
     Or(Vec<Self>),
 }
 
@@ -111,7 +111,7 @@ pub struct EntityPage {
     pub next: Option<EntityKey>,
 }
 
-/// Rows with keys and typed properties.
+/// Rows with keys and typed properties. Every call on a missing table is `NotFound`.
 #[async_trait]
 pub trait TableStore: Send + Sync + 'static {
     /// Creates the table; fine if it exists. Survives a crash after `Ok`.

@@ -90,16 +90,16 @@ fn helper() {
 async fn increments_of_eight_writers_in_two_processes_are_all_counted() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
-    storage.create_container("c").await.unwrap();
+    storage.create_container("runs").await.unwrap();
     storage
-        .put("c", "n", "0".into(), Expect::Absent)
+        .put("runs", "n", "0".into(), Expect::Absent)
         .await
         .unwrap();
     let helpers = [(); 2].map(|()| Helper::start(directory.path(), "increment"));
     for helper in helpers {
         helper.finish();
     }
-    let total = BlobStore::get(&*storage, "c", "n").await.unwrap().data;
+    let total = BlobStore::get(&*storage, "runs", "n").await.unwrap().data;
     assert_eq!(total, (2 * roles::WRITERS * roles::INCREMENTS).to_string());
 }
 
@@ -148,12 +148,12 @@ async fn receivers_in_two_processes_take_each_message_exactly_once() {
 async fn the_lease_of_a_killed_process_excludes_others_until_it_lapses() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
-    storage.create_container("c").await.unwrap();
+    storage.create_container("runs").await.unwrap();
     let holder = Helper::start(directory.path(), "hold-lease");
     let give_up_at = Instant::now() + PATIENCE;
     let held = async || {
         storage
-            .holder("c", "lock")
+            .holder("runs", "lock")
             .await
             .is_ok_and(|holder| holder.held)
     };
@@ -168,7 +168,7 @@ async fn the_lease_of_a_killed_process_excludes_others_until_it_lapses() {
     let mine = roles::lease_id(&Clock::system());
     let acquire = async || {
         storage
-            .acquire("c", "lock", &mine, roles::LEASE, "me".into())
+            .acquire("runs", "lock", &mine, roles::LEASE, "me".into())
             .await
     };
     let refused = acquire().await;
@@ -183,7 +183,10 @@ async fn the_lease_of_a_killed_process_excludes_others_until_it_lapses() {
 #[tokio::test]
 async fn what_was_acknowledged_survives_a_kill_at_any_moment() {
     let directory = tempfile::tempdir().unwrap();
-    open(directory.path()).create_container("c").await.unwrap();
+    open(directory.path())
+        .create_container("runs")
+        .await
+        .unwrap();
     open(directory.path()).create_queue("q").await.unwrap();
     let mut acknowledged = BTreeSet::new();
     for round in 0..8 {
@@ -198,7 +201,7 @@ async fn what_was_acknowledged_survives_a_kill_at_any_moment() {
     );
     let storage = open(directory.path());
     for name in &acknowledged {
-        let blob = BlobStore::get(&*storage, "c", name).await;
+        let blob = BlobStore::get(&*storage, "runs", name).await;
         assert_eq!(blob.unwrap().data, name.as_bytes());
     }
     let received = storage.length("q").await.unwrap();

@@ -24,7 +24,7 @@ pub const INCREMENTS: usize = 15;
 
 /// How long a receiver waits, and how long the lease lasts.
 pub const RECEIVE_WAIT: Duration = Duration::from_secs(30);
-pub const LEASE: Duration = Duration::from_secs(3);
+pub const LEASE: Duration = Duration::from_secs(15);
 
 /// Plays the role that the environment names, if it names one.
 pub fn play() {
@@ -56,11 +56,11 @@ fn report(line: &str) {
 async fn increment(storage: &SqliteStorage) {
     let mut done = 0;
     while done < INCREMENTS {
-        let read = BlobStore::get(storage, "c", "n").await.unwrap();
+        let read = BlobStore::get(storage, "runs", "n").await.unwrap();
         let count: usize = std::str::from_utf8(&read.data).unwrap().parse().unwrap();
         let next = (count + 1).to_string().into();
         match storage
-            .put("c", "n", next, Expect::Version(read.etag))
+            .put("runs", "n", next, Expect::Version(read.etag))
             .await
         {
             Ok(_) => done += 1,
@@ -104,7 +104,7 @@ pub fn lease_id(clock: &Clock) -> LeaseId {
 async fn hold_lease(storage: &SqliteStorage) {
     let id = lease_id(&Clock::system());
     storage
-        .acquire("c", "lock", &id, LEASE, "helper".into())
+        .acquire("runs", "lock", &id, LEASE, "helper".into())
         .await
         .unwrap();
     std::future::pending::<()>().await;
@@ -116,7 +116,10 @@ async fn write(storage: &SqliteStorage) {
     loop {
         let name = clock.new_id();
         let data = name.clone().into();
-        storage.put("c", &name, data, Expect::Absent).await.unwrap();
+        storage
+            .put("runs", &name, data, Expect::Absent)
+            .await
+            .unwrap();
         let message = OutgoingMessage::new(name.as_str());
         storage.send("q", vec![message]).await.remove(0).unwrap();
         report(&name);

@@ -1,129 +1,257 @@
-//! The conformance suite: what every backend and decorator must do, case by case.
+//! The cases every backend and decorator passes: the ports' promises, executed.
 //!
-//! Cases are plain async functions over a [`Rig`]; [`conformance_tests!`](crate::conformance_tests)
-//! makes one named test of each for a backend, so that a failure reads
-//! `storage::sqlite::tests::conformance::blob_create_only_conflicts`. Where backends differ, a
-//! [`Capabilities`](super::Capabilities) flag or a field of the rig says so; cases never ask which
-//! backend they run on.
+//! Each case is a plain async function over a [`Subject`] and panics when a promise is broken.
+//! [`storage_conformance!`](crate::storage_conformance) expands to one named test per case:
 //!
-//! Cases let time pass by sleeping on tokio's clock. Backends whose time is simulated run them
-//! under a paused runtime, where that takes no time at all.
+//! ```ignore
+//! mod conformance {
+//!     crate::storage_conformance!(super::subject);
+//! }
+//! ```
+//!
+//! Nothing here knows a backend. Where backends may differ, a case asks
+//! [`Capabilities`](super::Capabilities), or accepts each answer the port's doc allows. Cases make
+//! their own containers, queues and tables, under names no other run uses, so they may share an
+//! account and run at once.
+
 #![expect(
     clippy::unwrap_used,
-    reason = "cases are tests: they fail by panicking"
+    reason = "a case is a test: it fails by panicking"
 )]
 
-pub mod blob;
-pub mod lease;
-pub mod queue;
-pub mod table;
+mod blob;
+mod lease;
+mod queue;
+mod table;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+pub use blob::*;
+pub use lease::*;
+pub use queue::*;
+pub use table::*;
+
+use std::any::Any;
+use std::fmt::Debug;
 use std::time::Duration;
 
-use super::Storage;
+use futures::future::BoxFuture;
+
+use super::{Result, Storage};
 use crate::clock::Clock;
 
-/// What a case runs on.
-#[derive(Debug)]
-pub struct Rig {
-    /// The backend.
+/// How a test lets the backend's time pass.
+pub type Elapse = fn(Duration) -> BoxFuture<'static, ()>;
+
+/// One backend under test.
+pub struct Subject {
+    /// What is tested.
     pub storage: Storage,
-    /// The clock the backend runs by.
-    pub clock: Clock,
-    /// The shortest lease the backend grants.
-    pub lease_duration: Duration,
-    /// The shortest visibility timeout that is surely not over before a few operations are.
-    pub visibility: Duration,
+    /// How soon "at once" is, for instance when a send wakes a waiting receive.
+    pub promptly: Duration,
+    elapse: Elapse,
+    run: String,
+    _keep: Box<dyn Any + Send>,
 }
 
-impl Rig {
-    /// A name that no other case uses, of letters and digits, a letter first: it fits containers,
-    /// queues and tables.
+impl Subject {
+    /// A backend whose time passes by itself.
     #[must_use]
-    pub fn unique(&self) -> String {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        format!("t{}x{number}", self.clock.new_id())
+    pub fn new(storage: Storage) -> Self {
+        let mut run = Clock::system().new_id();
+        Self {
+            storage,
+            promptly: Duration::from_secs(2),
+            elapse: |duration| Box::pin(tokio::time::sleep(duration)),
+            // The end of an id is its random part.
+            run: run.split_off(20),
+            _keep: Box::new(()),
+        }
     }
 
-    /// Lets time pass until `duration` is surely over by the backend's clock.
-    pub async fn pass(&self, duration: Duration) {
-        tokio::time::sleep(duration + Duration::from_millis(200)).await;
+    /// The same backend, with a faster way to let its time pass.
+    #[must_use]
+    pub fn with_elapse(mut self, elapse: Elapse) -> Self {
+        self.elapse = elapse;
+        self
+    }
+
+    /// The same backend, with something that must outlive the case, such as its directory.
+    #[must_use]
+    pub fn keeping(mut self, keep: impl Any + Send) -> Self {
+        self._keep = Box::new(keep);
+        self
+    }
+
+    /// Returns once the backend's time has advanced by `duration` and a little more.
+    pub async fn elapse(&self, duration: Duration) {
+        (self.elapse)(duration + Duration::from_millis(250)).await;
+    }
+
+    /// A container of this case's own.
+    async fn container(&self) -> String {
+        let name = format!("conformance-{}", self.run);
+        self.storage.blobs.create_container(&name).await.unwrap();
+        name
+    }
+
+    /// A queue of this case's own.
+    async fn queue(&self) -> String {
+        let name = format!("conformance-{}", self.run);
+        self.storage.queues.create_queue(&name).await.unwrap();
+        name
+    }
+
+    /// A table of this case's own.
+    async fn table(&self) -> String {
+        let name = format!("Conformance{}", self.run);
+        self.storage.tables.create_table(&name).await.unwrap();
+        name
     }
 }
 
-/// One named test of each case. `$test` is the test attribute, `$rig` an async function that makes
-/// the rig.
+impl Debug for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subject").finish_non_exhaustive()
+    }
+}
+
+/// Fails unless `result` is an error of the given [kind](super::Error::kind).
+#[track_caller]
+fn assert_fails<T: Debug>(result: Result<T>, kind: &str) {
+    let error = result.expect_err(kind);
+    assert_eq!(error.kind(), kind, "{error}");
+}
+
+/// Expands to one `#[tokio::test]` per conformance case. The argument is the path of an async
+/// function that makes a fresh [`Subject`]; attributes before it are put on every test.
+#[doc(hidden)]
 #[macro_export]
-macro_rules! conformance_tests {
-    ($test:meta, $rig:path) => {
-        $crate::conformance_tests! { @group $test, $rig,
-            blob: [
-                blob_create_only_conflicts,
-                blob_versions_guard_writes,
-                blob_versions_differ_after_every_write,
-                blob_a_deleted_blob_has_no_version,
-                blob_conditional_reads_tell_whether_anything_changed,
-                blob_missing_things_are_not_found,
-                blob_names_and_bytes_are_kept_exactly,
-                blob_empty_and_large_blobs_are_kept,
-                blob_listing_pages_in_order_without_gap_or_double,
-                blob_increments_of_eight_writers_are_all_counted,
-            ],
-            queue: [
-                queue_messages_come_in_the_order_sent,
-                queue_texts_are_kept_exactly,
-                queue_a_received_message_is_hidden_and_reappears,
-                queue_a_deleted_message_never_reappears,
-                queue_an_extended_message_stays_hidden_and_changes_its_receipt,
-                queue_a_message_given_back_is_visible_at_once,
-                queue_a_stale_receipt_is_refused,
-                queue_batches_answer_in_order,
-                queue_a_delayed_message_appears_later,
-                queue_receives_no_more_than_asked_for,
-                queue_peeking_changes_nothing,
-                queue_length_and_clear_count_hidden_messages,
-                queue_a_missing_queue_is_not_found,
-                queue_too_large_messages_are_refused_and_the_rest_is_sent,
-                queue_a_waiting_receive_wakes_for_a_send,
-                queue_four_receivers_share_without_doubles,
-                queue_lists_its_queues,
-            ],
-            table: [
-                table_insert_conflicts_with_an_existing_row,
-                table_merge_keeps_what_it_does_not_name,
-                table_merge_guards_its_version,
-                table_merges_of_different_columns_never_lose_each_other,
-                table_upsert_replaces_the_whole_row,
-                table_types_are_kept,
-                table_missing_things_are_not_found,
-                table_filters_compare_each_type,
-                table_filters_skip_missing_and_other_types,
-                table_filters_combine,
-                table_rows_come_in_the_order_of_their_keys,
-                table_pages_have_no_gap_and_no_double_while_rows_change,
-            ],
-            lease: [
-                lease_excludes_others_until_released,
-                lease_the_same_id_may_acquire_again,
-                lease_a_lapsed_lease_is_free_and_its_old_holder_refused,
-                lease_renewals_keep_it,
-                lease_breaking_frees_it_at_once,
-                lease_the_holder_is_told,
-                lease_of_eight_at_once_exactly_one_holds,
-            ]
+macro_rules! storage_conformance {
+    (@tests [$attributes:tt $subject:path] $($case:ident)*) => {
+        $( $crate::storage_conformance! { @test $attributes $subject, $case } )*
+    };
+    (@test [$(#[$attribute:meta])*] $subject:path, $case:ident) => {
+        #[tokio::test]
+        $(#[$attribute])*
+        async fn $case() {
+            $crate::storage::conformance::$case(&$subject().await).await;
         }
     };
-    (@group $test:meta, $rig:path, $($group:ident: [$($case:ident),* $(,)?]),*) => {
-        mod conformance {
-            $($(
-                #[$test]
-                async fn $case() {
-                    let rig = $rig().await;
-                    $crate::storage::conformance::$group::$case(&rig).await;
-                }
-            )*)*
+    (@names [] $($case:ident)*) => {
+        [$(stringify!($case)),*]
+    };
+    (@cases $expand:ident [$($argument:tt)*]) => {
+        $crate::storage_conformance! { @$expand [$($argument)*]
+            blob_create_container_may_be_repeated
+            blob_create_only_conflicts
+            blob_create_only_works_again_after_delete
+            blob_delete_of_a_missing_one_is_not_found
+            blob_empty_content_is_kept
+            blob_etag_differs_after_every_write
+            blob_etag_is_not_reused_after_delete
+            blob_get_if_changed_skips_the_known_version
+            blob_increments_by_eight_writers_add_up
+            blob_invalid_names_are_refused
+            blob_large_content_is_read_whole
+            blob_list_goes_in_byte_order_and_keeps_to_the_prefix
+            blob_list_of_an_empty_container_is_one_empty_page
+            blob_list_pages_show_every_blob_once_while_others_come
+            blob_list_refuses_an_impossible_page
+            blob_missing_container_is_not_found
+            blob_names_and_bytes_round_trip
+            blob_overwrite_takes_anything
+            blob_read_during_writes_sees_one_version
+            blob_version_mismatch_changes_nothing
+            blob_version_of_a_deleted_blob_fails
+
+            lease_break_frees_at_once
+            lease_break_without_a_lease_is_fine
+            lease_concurrent_acquires_have_one_winner
+            lease_duration_outside_the_range_is_refused
+            lease_holder_of_an_unleased_name_is_not_found
+            lease_holder_shows_the_latest_content
+            lease_lapses_and_passes_to_another
+            lease_lives_on_when_renewed
+            lease_missing_container_is_not_found
+            lease_release_by_another_id_changes_nothing
+            lease_release_lets_others_in_at_once
+            lease_same_id_acquires_again
+            lease_second_id_is_refused
+
+            queue_batch_send_answers_in_order_despite_a_refusal
+            queue_clear_removes_hidden_messages_too
+            queue_create_may_be_repeated
+            queue_delayed_message_appears_after_its_delay
+            queue_delete_answers_in_order_despite_a_refusal
+            queue_delete_with_a_stale_receipt_is_lost
+            queue_deleted_message_never_reappears
+            queue_extend_hides_for_longer
+            queue_extend_replaces_the_receipt
+            queue_extend_with_zero_gives_back_at_once
+            queue_four_receivers_share_every_message_once
+            queue_impossible_calls_are_invalid
+            queue_length_counts_hidden_messages
+            queue_list_keeps_to_the_prefix
+            queue_message_at_the_limit_fits_and_one_past_does_not
+            queue_message_reappears_after_its_visibility_timeout
+            queue_missing_queue_is_not_found
+            queue_old_messages_come_before_new_ones
+            queue_peek_leaves_messages_as_they_are
+            queue_peek_skips_hidden_messages
+            queue_receive_keeps_to_its_maximum
+            queue_receive_of_an_empty_queue_returns_nothing
+            queue_receive_waits_no_longer_than_told
+            queue_receivers_never_share_a_visible_message
+            queue_text_round_trips_or_is_refused
+            queue_waiting_receive_wakes_when_a_delay_ends
+            queue_waiting_receive_wakes_when_a_message_is_given_back
+            queue_waiting_receive_wakes_when_a_message_is_sent
+
+            table_create_may_be_repeated
+            table_delete_removes_the_row
+            table_etag_differs_after_every_write
+            table_filter_and_or_combine
+            table_filter_by_keys
+            table_filter_compares_each_type
+            table_filter_never_matches_a_missing_or_differently_typed_property
+            table_impossible_calls_are_invalid
+            table_insert_conflicts_with_an_existing_row
+            table_merge_into_a_missing_row_is_not_found
+            table_merge_keeps_other_properties
+            table_merge_with_a_stale_etag_changes_nothing
+            table_merges_of_different_properties_all_stay
+            table_missing_table_is_not_found
+            table_pages_have_no_gap_and_no_double_while_rows_change
+            table_query_after_a_deleted_key_goes_on
+            table_rows_come_in_byte_order
+            table_typed_properties_round_trip
+            table_upsert_replaces_the_whole_row
         }
     };
+    (names) => { $crate::storage_conformance! { @cases names [] } };
+    ($(#[$attribute:meta])* $subject:path) => {
+        $crate::storage_conformance! { @cases tests [[$(#[$attribute])*] $subject] }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_case_is_in_the_list() {
+        let listed = crate::storage_conformance!(names);
+        let sources = [
+            include_str!("blob.rs"),
+            include_str!("lease.rs"),
+            include_str!("queue.rs"),
+            include_str!("table.rs"),
+        ];
+        let written: Vec<&str> = sources
+            .iter()
+            .flat_map(|source| source.split("pub async fn ").skip(1))
+            .filter_map(|rest| rest.split('(').next())
+            .collect();
+        for case in &written {
+            assert!(listed.contains(case), "{case} runs nowhere");
+        }
+        assert_eq!(written.len(), listed.len());
+    }
 }

@@ -1,21 +1,24 @@
-//! Leases on blobs.
+//! Leases in memory: each is a property of its blob.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Lease, MemoryStorage, StoredBlob};
-use crate::storage::{Error, Holder, LeaseId, LeaseStore, Result};
+use super::MemoryStorage;
+use crate::clock::Timestamp;
+use crate::storage::{Error, Holder, LeaseId, LeaseStore, Result, check};
+
+pub(super) struct Lease {
+    id: LeaseId,
+    until: Timestamp,
+    duration: Duration,
+}
 
 fn held(container: &str, name: &str) -> Error {
     Error::LeaseHeld {
-        what: format!("blob {container}/{name}"),
+        what: format!("{container}/{name}"),
     }
-}
-
-fn key(container: &str, name: &str) -> (String, String) {
-    (container.to_owned(), name.to_owned())
 }
 
 #[async_trait]
@@ -28,74 +31,62 @@ impl LeaseStore for MemoryStorage {
         duration: Duration,
         content: Bytes,
     ) -> Result<()> {
+        check::blob(name)?;
+        check::blob_size(name, content.len())?;
+        check::lease(duration)?;
         let now = self.clock.now();
-        let mut state = self.state();
-        match state.leases.get(&key(container, name)) {
-            Some(lease) if lease.id != id.0 && lease.expires_at > now => {
-                return Err(held(container, name));
-            }
-            _ => {}
+        let mut rooms = self.rooms();
+        let blob = rooms.container(container)?.get(name);
+        if let Some(lease) = blob.and_then(|blob| blob.lease.as_ref())
+            && lease.id != *id
+            && lease.until > now
+        {
+            return Err(held(container, name));
         }
-        let lease = Lease {
-            id: id.0.clone(),
+        rooms.write(container, name, content)?;
+        rooms.blob(container, name)?.lease = Some(Lease {
+            id: id.clone(),
+            until: now.plus(duration),
             duration,
-            expires_at: now.plus(duration),
-        };
-        state.leases.insert(key(container, name), lease);
-        let blob = StoredBlob {
-            data: content,
-            etag: state.next_etag(),
-        };
-        state
-            .containers
-            .entry(container.to_owned())
-            .or_default()
-            .insert(name.to_owned(), blob);
+        });
         Ok(())
     }
 
     async fn renew(&self, container: &str, name: &str, id: &LeaseId) -> Result<()> {
         let now = self.clock.now();
-        match self.state().leases.get_mut(&key(container, name)) {
-            Some(lease) if lease.id == id.0 => {
-                lease.expires_at = now.plus(lease.duration);
+        let mut rooms = self.rooms();
+        match &mut rooms.blob(container, name)?.lease {
+            Some(lease) if lease.id == *id => {
+                lease.until = now.plus(lease.duration);
                 Ok(())
             }
-            _ => Err(held(container, name)),
+            Some(_) | None => Err(held(container, name)),
         }
     }
 
     async fn release(&self, container: &str, name: &str, id: &LeaseId) -> Result<()> {
-        let key = key(container, name);
-        let mut state = self.state();
-        if state.leases.get(&key).is_some_and(|lease| lease.id == id.0) {
-            state.leases.remove(&key);
+        let mut rooms = self.rooms();
+        if let Some(blob) = rooms.container(container)?.get_mut(name) {
+            blob.lease.take_if(|lease| lease.id == *id);
         }
         Ok(())
     }
 
     async fn break_lease(&self, container: &str, name: &str) -> Result<()> {
-        self.state().leases.remove(&key(container, name));
+        let mut rooms = self.rooms();
+        if let Some(blob) = rooms.container(container)?.get_mut(name) {
+            blob.lease = None;
+        }
         Ok(())
     }
 
     async fn holder(&self, container: &str, name: &str) -> Result<Holder> {
         let now = self.clock.now();
-        let state = self.state();
-        let blob = state
-            .containers
-            .get(container)
-            .and_then(|blobs| blobs.get(name));
-        let Some(blob) = blob else {
-            return Err(Error::NotFound {
-                what: format!("blob {container}/{name}"),
-            });
-        };
-        let lease = state.leases.get(&key(container, name));
-        let held = lease.is_some_and(|lease| lease.expires_at > now);
+        let mut rooms = self.rooms();
+        let blob = rooms.blob(container, name)?;
         Ok(Holder {
             content: blob.data.clone(),
-            held,
+            held: blob.lease.as_ref().is_some_and(|lease| lease.until > now),
         })
     }
 }

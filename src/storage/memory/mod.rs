@@ -1,58 +1,54 @@
-//! A storage in this process's memory, for tests, simulation and benchmarks.
+//! The storage in this process's memory: for tests and simulations.
 //!
-//! Time comes from the [`Clock`], so a paused runtime drives visibility and leases, and the same
-//! calls in the same order give the same answers. Nothing survives the process: a "crash" in a
-//! simulation is the loss of a coordinator or worker, never of the storage.
+//! Same calls, same answers: versions, message ids and receipts come from one counter, and time
+//! comes from the [`Clock`], so that paused tokio time drives visibility timeouts and leases.
 //!
-//! One lock around everything: operations are short, and none waits while holding it. Receives and
-//! deletes cost the logarithm of a queue's length.
+//! Invariants:
+//! - The lock is never held across an await; every call is one step that others see whole.
+//! - A queue's messages stand in two maps, by id and by (visible from, id), which always agree.
+//!   Sends, receives and deletes cost O(log n).
 
 mod blob;
 mod lease;
 mod queue;
 mod table;
-
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
-use tokio::sync::Notify;
+use self::blob::StoredBlob;
+use self::queue::StoredQueue;
+use self::table::StoredRow;
+use super::{ETag, EntityKey};
+use crate::clock::Clock;
 
-use super::{ETag, EntityKey, Properties};
-use crate::clock::{Clock, Timestamp};
-use queue::Queue;
-
-/// A storage in memory.
+/// A storage that lives and dies with this value.
 pub struct MemoryStorage {
     clock: Clock,
-    state: Mutex<State>,
-    /// Notified whenever a message may have become visible.
-    arrivals: Notify,
+    rooms: Mutex<Rooms>,
 }
 
 #[derive(Default)]
-struct State {
-    /// The source of versions and receipts; never repeats.
+struct Rooms {
+    /// The latest version or id handed out.
     counter: u64,
     containers: BTreeMap<String, BTreeMap<String, StoredBlob>>,
-    leases: BTreeMap<(String, String), Lease>,
-    queues: BTreeMap<String, Queue>,
-    tables: BTreeMap<String, BTreeMap<EntityKey, (ETag, Properties)>>,
+    queues: BTreeMap<String, StoredQueue>,
+    tables: BTreeMap<String, BTreeMap<EntityKey, StoredRow>>,
 }
 
-#[derive(Clone)]
-struct StoredBlob {
-    data: Bytes,
-    etag: ETag,
-}
+impl Rooms {
+    fn next(&mut self) -> u64 {
+        self.counter += 1;
+        self.counter
+    }
 
-struct Lease {
-    id: String,
-    duration: std::time::Duration,
-    expires_at: Timestamp,
+    fn next_etag(&mut self) -> ETag {
+        ETag(self.next().to_string())
+    }
 }
 
 impl MemoryStorage {
@@ -61,29 +57,18 @@ impl MemoryStorage {
     pub fn new(clock: Clock) -> Arc<Self> {
         Arc::new(Self {
             clock,
-            state: Mutex::default(),
-            arrivals: Notify::new(),
+            rooms: Mutex::default(),
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rooms(&self) -> MutexGuard<'_, Rooms> {
+        // No call panics between two changes that belong together, so a poisoned lock is sound.
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn next_number(&mut self) -> u64 {
-        self.counter += 1;
-        self.counter
-    }
-
-    fn next_etag(&mut self) -> ETag {
-        ETag(self.next_number().to_string())
-    }
-}
-
-impl std::fmt::Debug for MemoryStorage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for MemoryStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStorage").finish_non_exhaustive()
     }
 }

@@ -1,125 +1,147 @@
-//! Queues.
+//! Queues in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 
-use super::{MemoryStorage, State};
+use super::{MemoryStorage, Rooms};
 use crate::clock::Timestamp;
-use crate::limits::RECEIVE_MAX;
+use crate::limits;
 use crate::storage::{
     Capabilities, Error, Message, OutgoingMessage, PeekedMessage, QueueStore, Receipt, Result,
+    check,
 };
 
-/// Bytes of one message: Azure Storage's limit.
-const MESSAGE_BYTES_MAX: usize = 64 * 1024;
-
-/// Messages one peek can return: Azure Storage's limit.
-const PEEK_MAX: usize = 32;
-
 #[derive(Default)]
-pub(super) struct Queue {
-    messages: BTreeMap<u64, Stored>,
-    /// Messages by the moment they are visible, then by age.
-    by_visibility: BTreeSet<(Timestamp, u64)>,
+pub(super) struct StoredQueue {
+    messages: BTreeMap<u64, StoredMessage>,
+    /// (visible from, id) of every message.
+    order: BTreeSet<(Timestamp, u64)>,
+    /// Wakes those who wait for a message.
+    arrivals: Arc<Notify>,
 }
 
-struct Stored {
+struct StoredMessage {
     body: String,
     sent_at: Timestamp,
-    visible_at: Timestamp,
-    receipt: u64,
+    visible_from: Timestamp,
     dequeue_count: u32,
+    /// The only valid receipt: replaced by every receive and extension.
+    receipt: u64,
 }
 
-impl Queue {
-    fn send(&mut self, id: u64, body: String, now: Timestamp, delay: Duration) {
-        let visible_at = now.plus(delay);
-        let stored = Stored {
-            body,
-            sent_at: now,
-            visible_at,
-            receipt: 0,
-            dequeue_count: 0,
-        };
-        self.messages.insert(id, stored);
-        self.by_visibility.insert((visible_at, id));
+impl StoredQueue {
+    fn insert(&mut self, id: u64, message: StoredMessage) {
+        self.order.insert((message.visible_from, id));
+        self.messages.insert(id, message);
     }
 
-    fn visible(&self, now: Timestamp) -> impl Iterator<Item = u64> + '_ {
-        self.by_visibility
-            .iter()
-            .take_while(move |(at, _)| *at <= now)
-            .map(|&(_, id)| id)
-    }
-
-    fn hide(&mut self, id: u64, until: Timestamp, receipt: u64) -> Option<&mut Stored> {
-        let stored = self.messages.get_mut(&id)?;
-        self.by_visibility.remove(&(stored.visible_at, id));
-        self.by_visibility.insert((until, id));
-        stored.visible_at = until;
-        stored.receipt = receipt;
-        Some(stored)
-    }
-
-    /// The message, if the receipt is its latest.
-    fn holds(&self, receipt: &Receipt) -> Option<u64> {
-        let id = receipt.message_id.parse().ok()?;
-        let stored = self.messages.get(&id)?;
-        (stored.receipt > 0 && stored.receipt.to_string() == receipt.pop_receipt).then_some(id)
-    }
-
-    fn delete(&mut self, receipt: &Receipt) -> bool {
-        let Some(id) = self.holds(receipt) else {
-            return false;
-        };
-        let stored = self.messages.remove(&id);
-        if let Some(stored) = stored {
-            self.by_visibility.remove(&(stored.visible_at, id));
+    fn hide_until(&mut self, id: u64, visible_from: Timestamp) {
+        if let Some(message) = self.messages.get_mut(&id) {
+            self.order.remove(&(message.visible_from, id));
+            self.order.insert((visible_from, id));
+            message.visible_from = visible_from;
         }
-        true
+    }
+
+    /// Ids of visible messages, the longest visible first.
+    fn visible(&self, now: Timestamp) -> impl Iterator<Item = u64> {
+        self.order.range(..=(now, u64::MAX)).map(|&(_, id)| id)
+    }
+
+    /// The id the receipt belongs to, if it is the message's latest.
+    fn find(&self, queue: &str, receipt: &Receipt) -> Result<u64> {
+        let lost = || Error::ReceiptLost {
+            queue: queue.to_owned(),
+        };
+        let id: u64 = receipt.message_id.parse().map_err(|_| lost())?;
+        let message = self.messages.get(&id).ok_or_else(lost)?;
+        if message.receipt.to_string() != receipt.pop_receipt {
+            return Err(lost());
+        }
+        Ok(id)
     }
 }
 
-fn missing(queue: &str) -> Error {
-    Error::NotFound {
-        what: format!("queue {queue}"),
+impl Rooms {
+    fn queue(&mut self, queue: &str) -> Result<&mut StoredQueue> {
+        self.queues.get_mut(queue).ok_or_else(|| Error::NotFound {
+            what: format!("queue {queue}"),
+        })
     }
 }
 
-impl State {
-    fn queue(&mut self, queue: &str) -> Result<&mut Queue> {
-        self.queues.get_mut(queue).ok_or_else(|| missing(queue))
-    }
+/// What one look into a queue found.
+struct Look {
+    messages: Vec<Message>,
+    /// Wakes when something is sent after the look.
+    arrivals: Arc<Notify>,
+    /// When the next hidden message becomes visible by itself.
+    next_visible: Option<Timestamp>,
+}
 
-    fn receive(
-        &mut self,
-        queue: &str,
-        max: usize,
-        now: Timestamp,
-        visibility: Duration,
-    ) -> Result<Vec<Message>> {
-        let ids: Vec<u64> = self.queue(queue)?.visible(now).take(max).collect();
+impl MemoryStorage {
+    fn look(&self, queue: &str, max: usize, visibility: Duration) -> Result<Look> {
+        let now = self.clock.now();
+        let mut rooms = self.rooms();
+        let ids: Vec<u64> = rooms.queue(queue)?.visible(now).take(max).collect();
         let mut messages = Vec::with_capacity(ids.len());
         for id in ids {
-            let number = self.next_number();
-            let until = now.plus(visibility);
-            let Some(stored) = self.queue(queue)?.hide(id, until, number) else {
-                continue;
-            };
-            stored.dequeue_count += 1;
-            messages.push(Message {
-                body: stored.body.clone(),
-                receipt: Receipt {
-                    message_id: id.to_string(),
-                    pop_receipt: number.to_string(),
-                },
-                dequeue_count: stored.dequeue_count,
-            });
+            let receipt = rooms.next();
+            let queue = rooms.queue(queue)?;
+            queue.hide_until(id, now.plus(visibility));
+            if let Some(message) = queue.messages.get_mut(&id) {
+                message.receipt = receipt;
+                message.dequeue_count += 1;
+                messages.push(Message {
+                    body: message.body.clone(),
+                    receipt: Receipt {
+                        message_id: id.to_string(),
+                        pop_receipt: receipt.to_string(),
+                    },
+                    dequeue_count: message.dequeue_count,
+                });
+            }
         }
-        Ok(messages)
+        let queue = rooms.queue(queue)?;
+        Ok(Look {
+            messages,
+            arrivals: queue.arrivals.clone(),
+            next_visible: queue.order.first().map(|&(visible_from, _)| visible_from),
+        })
+    }
+
+    fn send_one(&self, queue: &str, message: OutgoingMessage) -> Result<()> {
+        let limit = limits::QUEUE_MESSAGE_BYTES_MAX;
+        check::message(queue, message.body.len(), limit, message.delay)?;
+        let now = self.clock.now();
+        let mut rooms = self.rooms();
+        let id = rooms.next();
+        rooms.queue(queue)?.insert(
+            id,
+            StoredMessage {
+                body: message.body,
+                sent_at: now,
+                visible_from: now.plus(message.delay),
+                dequeue_count: 0,
+                receipt: id,
+            },
+        );
+        Ok(())
+    }
+
+    fn delete_one(&self, queue: &str, receipt: &Receipt) -> Result<()> {
+        let mut rooms = self.rooms();
+        let stored = rooms.queue(queue)?;
+        let id = stored.find(queue, receipt)?;
+        if let Some(message) = stored.messages.remove(&id) {
+            stored.order.remove(&(message.visible_from, id));
+        }
+        Ok(())
     }
 }
 
@@ -127,48 +149,36 @@ impl State {
 impl QueueStore for MemoryStorage {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            receive_max: RECEIVE_MAX,
-            message_bytes_max: MESSAGE_BYTES_MAX,
+            receive_max: limits::RECEIVE_MAX,
+            message_bytes_max: limits::QUEUE_MESSAGE_BYTES_MAX,
             receive_waits: true,
         }
     }
 
     async fn create_queue(&self, queue: &str) -> Result<()> {
-        self.state().queues.entry(queue.to_owned()).or_default();
+        check::queue(queue)?;
+        self.rooms().queues.entry(queue.to_owned()).or_default();
         Ok(())
     }
 
     async fn list_queues(&self, prefix: &str) -> Result<Vec<String>> {
-        let state = self.state();
-        let names = state.queues.keys().filter(|name| name.starts_with(prefix));
-        Ok(names.cloned().collect())
+        let rooms = self.rooms();
+        let names = rooms.queues.keys();
+        Ok(names
+            .filter(|name| name.starts_with(prefix))
+            .cloned()
+            .collect())
     }
 
     async fn send(&self, queue: &str, messages: Vec<OutgoingMessage>) -> Vec<Result<()>> {
-        let now = self.clock.now();
-        let mut answers = Vec::with_capacity(messages.len());
-        {
-            let mut state = self.state();
-            for OutgoingMessage { body, delay, .. } in messages {
-                if body.len() > MESSAGE_BYTES_MAX {
-                    let what = format!("a message for queue {queue}");
-                    let bytes = body.len();
-                    answers.push(Err(Error::TooLarge {
-                        what,
-                        bytes,
-                        limit: MESSAGE_BYTES_MAX,
-                    }));
-                    continue;
-                }
-                let id = state.next_number();
-                answers.push(
-                    state
-                        .queue(queue)
-                        .map(|queue| queue.send(id, body, now, delay)),
-                );
-            }
+        let answers = messages
+            .into_iter()
+            .map(|message| self.send_one(queue, message))
+            .collect();
+        if let Ok(stored) = self.rooms().queue(queue) {
+            // Delayed messages count too: who waits must learn the new time to wake up.
+            stored.arrivals.notify_waiters();
         }
-        self.arrivals.notify_waiters();
         answers
     }
 
@@ -179,28 +189,21 @@ impl QueueStore for MemoryStorage {
         visibility: Duration,
         wait: Duration,
     ) -> Result<Vec<Message>> {
-        let max = max.clamp(1, RECEIVE_MAX);
-        let give_up_at = Instant::now() + wait;
+        check::receive(max, visibility)?;
+        let max = max.min(limits::RECEIVE_MAX);
+        let started = Instant::now();
         loop {
-            // Asked for before the look, so that a send in between is not missed.
-            let arrival = self.arrivals.notified();
-            tokio::pin!(arrival);
-            arrival.as_mut().enable();
-            let now = self.clock.now();
-            let (messages, next_at) = {
-                let mut state = self.state();
-                let messages = state.receive(queue, max, now, visibility)?;
-                let next_at = state.queue(queue)?.by_visibility.first().map(|&(at, _)| at);
-                (messages, next_at)
-            };
-            if !messages.is_empty() || Instant::now() >= give_up_at {
-                return Ok(messages);
+            let look = self.look(queue, max, visibility)?;
+            let left = wait.saturating_sub(started.elapsed());
+            if !look.messages.is_empty() || left.is_zero() {
+                return Ok(look.messages);
             }
-            let next_at = next_at.map(|at| Instant::now() + at.since(now));
-            tokio::select! {
-                () = arrival => {}
-                () = tokio::time::sleep_until(next_at.map_or(give_up_at, |at| at.min(give_up_at))) => {}
-            }
+            // Nothing awaits between the look and this line, so no arrival slips through.
+            let arrival = look.arrivals.notified();
+            let lapse = look.next_visible.map(|at| at.since(self.clock.now()));
+            let pause = lapse.map_or(left, |lapse| left.min(lapse));
+            // Arrived or timed out: the next look tells.
+            let _ = timeout(pause, arrival).await;
         }
     }
 
@@ -211,64 +214,56 @@ impl QueueStore for MemoryStorage {
         _body: &str,
         visibility: Duration,
     ) -> Result<Receipt> {
-        let until = self.clock.now().plus(visibility);
-        let receipt = {
-            let mut state = self.state();
-            let number = state.next_number();
-            let stored = state.queue(queue)?;
-            let lost = || Error::ReceiptLost {
-                queue: queue.to_owned(),
-            };
-            let id = stored.holds(receipt).ok_or_else(lost)?;
-            stored.hide(id, until, number);
-            Receipt {
-                message_id: id.to_string(),
-                pop_receipt: number.to_string(),
-            }
-        };
-        if visibility.is_zero() {
-            self.arrivals.notify_waiters();
+        check::hidden(visibility)?;
+        let now = self.clock.now();
+        let mut rooms = self.rooms();
+        let id = rooms.queue(queue)?.find(queue, receipt)?;
+        let replacement = rooms.next();
+        let stored = rooms.queue(queue)?;
+        stored.hide_until(id, now.plus(visibility));
+        if let Some(message) = stored.messages.get_mut(&id) {
+            message.receipt = replacement;
         }
-        Ok(receipt)
+        stored.arrivals.notify_waiters();
+        Ok(Receipt {
+            message_id: receipt.message_id.clone(),
+            pop_receipt: replacement.to_string(),
+        })
     }
 
     async fn delete(&self, queue: &str, receipts: Vec<Receipt>) -> Vec<Result<()>> {
-        let mut state = self.state();
-        let delete = |receipt: Receipt| {
-            let deleted = state.queue(queue)?.delete(&receipt);
-            if deleted {
-                Ok(())
-            } else {
-                Err(Error::ReceiptLost {
-                    queue: queue.to_owned(),
-                })
-            }
-        };
-        receipts.into_iter().map(delete).collect()
+        receipts
+            .iter()
+            .map(|receipt| self.delete_one(queue, receipt))
+            .collect()
     }
 
     async fn peek(&self, queue: &str, max: usize) -> Result<Vec<PeekedMessage>> {
+        check::peek(max)?;
         let now = self.clock.now();
-        let mut state = self.state();
-        let queue = state.queue(queue)?;
-        let visible = queue.visible(now).take(max.clamp(1, PEEK_MAX));
-        let peek = |id| {
-            let stored: &Stored = queue.messages.get(&id)?;
-            Some(PeekedMessage {
-                body: stored.body.clone(),
-                dequeue_count: stored.dequeue_count,
-                age: now.since(stored.sent_at),
+        let mut rooms = self.rooms();
+        let stored = rooms.queue(queue)?;
+        Ok(stored
+            .visible(now)
+            .take(max)
+            .filter_map(|id| stored.messages.get(&id))
+            .map(|message| PeekedMessage {
+                body: message.body.clone(),
+                dequeue_count: message.dequeue_count,
+                age: now.since(message.sent_at),
             })
-        };
-        Ok(visible.filter_map(peek).collect())
+            .collect())
     }
 
     async fn length(&self, queue: &str) -> Result<u64> {
-        Ok(self.state().queue(queue)?.messages.len() as u64)
+        Ok(self.rooms().queue(queue)?.messages.len() as u64)
     }
 
     async fn clear(&self, queue: &str) -> Result<()> {
-        *self.state().queue(queue)? = Queue::default();
+        let mut rooms = self.rooms();
+        let stored = rooms.queue(queue)?;
+        stored.messages.clear();
+        stored.order.clear();
         Ok(())
     }
 }

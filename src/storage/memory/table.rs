@@ -1,61 +1,63 @@
-//! Tables.
+//! Tables in memory.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 
 use async_trait::async_trait;
 
-use super::{MemoryStorage, State};
-use crate::limits::PAGE_MAX;
+use super::{MemoryStorage, Rooms};
 use crate::storage::{
-    Compare, ETag, Entity, EntityKey, EntityPage, Error, Filter, Operator, Properties, Result,
-    TableStore, Value,
+    ETag, Entity, EntityKey, EntityPage, Error, Filter, Properties, Result, TableStore, check,
 };
 
-type Table = BTreeMap<EntityKey, (ETag, Properties)>;
+pub(super) struct StoredRow {
+    properties: Properties,
+    etag: ETag,
+}
 
-fn missing(table: &str, key: &EntityKey) -> Error {
-    Error::NotFound {
-        what: what(table, key),
+type Rows = BTreeMap<EntityKey, StoredRow>;
+
+impl Rooms {
+    fn table(&mut self, table: &str) -> Result<&mut Rows> {
+        self.tables.get_mut(table).ok_or_else(|| Error::NotFound {
+            what: format!("table {table}"),
+        })
     }
 }
 
-fn what(table: &str, key: &EntityKey) -> String {
+fn name(table: &str, key: &EntityKey) -> String {
     format!("row {}/{} of table {table}", key.partition, key.row)
 }
 
-impl State {
-    fn table(&mut self, table: &str) -> Result<&mut Table> {
-        let missing = || Error::NotFound {
-            what: format!("table {table}"),
-        };
-        self.tables.get_mut(table).ok_or_else(missing)
-    }
-
-    fn write(&mut self, table: &str, key: &EntityKey, properties: Properties) -> Result<ETag> {
-        let etag = self.next_etag();
-        self.table(table)?
-            .insert(key.clone(), (etag.clone(), properties));
-        Ok(etag)
+fn missing(table: &str, key: &EntityKey) -> Error {
+    Error::NotFound {
+        what: name(table, key),
     }
 }
 
 #[async_trait]
 impl TableStore for MemoryStorage {
     async fn create_table(&self, table: &str) -> Result<()> {
-        self.state().tables.entry(table.to_owned()).or_default();
+        check::table(table)?;
+        self.rooms().tables.entry(table.to_owned()).or_default();
         Ok(())
     }
 
     async fn insert(&self, table: &str, key: &EntityKey, properties: Properties) -> Result<ETag> {
-        let mut state = self.state();
-        if state.table(table)?.contains_key(key) {
-            return Err(Error::AlreadyExists {
-                what: what(table, key),
-            });
+        check::key(key)?;
+        check::properties(&properties)?;
+        let mut rooms = self.rooms();
+        let etag = rooms.next_etag();
+        match rooms.table(table)?.entry(key.clone()) {
+            Entry::Occupied(_) => Err(Error::AlreadyExists {
+                what: name(table, key),
+            }),
+            Entry::Vacant(place) => {
+                let etag = place.insert(StoredRow { properties, etag }).etag.clone();
+                Ok(etag)
+            }
         }
-        state.write(table, key, properties)
     }
 
     async fn merge(
@@ -65,36 +67,55 @@ impl TableStore for MemoryStorage {
         properties: Properties,
         etag: Option<&ETag>,
     ) -> Result<ETag> {
-        let mut state = self.state();
-        let found = state.table(table)?.get(key);
-        let (version, mut merged) = found.ok_or_else(|| missing(table, key))?.clone();
-        if etag.is_some_and(|expected| *expected != version) {
+        check::properties(&properties)?;
+        let mut rooms = self.rooms();
+        let next = rooms.next_etag();
+        let row = rooms
+            .table(table)?
+            .get_mut(key)
+            .ok_or_else(|| missing(table, key))?;
+        if etag.is_some_and(|etag| *etag != row.etag) {
             return Err(Error::PreconditionFailed {
-                what: what(table, key),
+                what: name(table, key),
             });
         }
+        let mut merged = row.properties.clone();
         merged.extend(properties);
-        state.write(table, key, merged)
+        check::properties(&merged)?;
+        row.properties = merged;
+        row.etag = next.clone();
+        Ok(next)
     }
 
     async fn upsert(&self, table: &str, key: &EntityKey, properties: Properties) -> Result<ETag> {
-        self.state().write(table, key, properties)
+        check::key(key)?;
+        check::properties(&properties)?;
+        let mut rooms = self.rooms();
+        let etag = rooms.next_etag();
+        let row = StoredRow {
+            properties,
+            etag: etag.clone(),
+        };
+        rooms.table(table)?.insert(key.clone(), row);
+        Ok(etag)
     }
 
     async fn get(&self, table: &str, key: &EntityKey) -> Result<Entity> {
-        let mut state = self.state();
-        let found = state.table(table)?.get(key);
-        let (etag, properties) = found.ok_or_else(|| missing(table, key))?.clone();
+        let mut rooms = self.rooms();
+        let row = rooms
+            .table(table)?
+            .get(key)
+            .ok_or_else(|| missing(table, key))?;
         Ok(Entity {
             key: key.clone(),
-            properties,
-            etag,
+            properties: row.properties.clone(),
+            etag: row.etag.clone(),
         })
     }
 
     async fn delete(&self, table: &str, key: &EntityKey) -> Result<()> {
-        let removed = self.state().table(table)?.remove(key);
-        removed.map(drop).ok_or_else(|| missing(table, key))
+        let removed = self.rooms().table(table)?.remove(key);
+        removed.map(|_| ()).ok_or_else(|| missing(table, key))
     }
 
     async fn query(
@@ -104,60 +125,26 @@ impl TableStore for MemoryStorage {
         after: Option<&EntityKey>,
         limit: usize,
     ) -> Result<EntityPage> {
-        let limit = limit.clamp(1, PAGE_MAX);
-        let mut state = self.state();
-        let table = state.table(table)?;
-        let from = after.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone()));
-        let mut matching = table
-            .range((from, Bound::Unbounded))
-            .filter(|(key, (_, properties))| matches(filter, key, properties))
-            .map(|(key, (etag, properties))| Entity {
+        check::page(limit)?;
+        let mut rooms = self.rooms();
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut entities: Vec<Entity> = rooms
+            .table(table)?
+            .range::<EntityKey, _>((start, Bound::Unbounded))
+            .filter(|(key, row)| filter.matches(key, &row.properties))
+            .take(limit + 1)
+            .map(|(key, row)| Entity {
                 key: key.clone(),
-                properties: properties.clone(),
-                etag: etag.clone(),
-            });
-        let entities: Vec<_> = matching.by_ref().take(limit).collect();
-        let more = matching.next().is_some();
+                properties: row.properties.clone(),
+                etag: row.etag.clone(),
+            })
+            .collect();
+        let more = entities.len() > limit;
+        entities.truncate(limit);
         let next = entities
             .last()
             .filter(|_| more)
             .map(|last| last.key.clone());
         Ok(EntityPage { entities, next })
-    }
-}
-
-fn matches(filter: &Filter, key: &EntityKey, properties: &Properties) -> bool {
-    match filter {
-        Filter::Everything => true,
-        Filter::And(parts) => parts.iter().all(|part| matches(part, key, properties)),
-        Filter::Or(parts) => parts.iter().any(|part| matches(part, key, properties)),
-        Filter::Compare(compare) => compares(compare, key, properties),
-    }
-}
-
-fn compares(compare: &Compare, key: &EntityKey, properties: &Properties) -> bool {
-    let ordering = match (compare.property.as_str(), &compare.value) {
-        ("PartitionKey", Value::String(text)) => Some(key.partition.cmp(text)),
-        ("RowKey", Value::String(text)) => Some(key.row.cmp(text)),
-        (name, value) => properties.get(name).and_then(|found| order(found, value)),
-    };
-    ordering.is_some_and(|ordering| match compare.operator {
-        Operator::Eq => ordering == Ordering::Equal,
-        Operator::Ne => ordering != Ordering::Equal,
-        Operator::Lt => ordering == Ordering::Less,
-        Operator::Le => ordering != Ordering::Greater,
-        Operator::Gt => ordering == Ordering::Greater,
-        Operator::Ge => ordering != Ordering::Less,
-    })
-}
-
-/// How two values of one type compare; values of different types do not.
-fn order(left: &Value, right: &Value) -> Option<Ordering> {
-    match (left, right) {
-        (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
-        (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
-        (Value::Int32(left), Value::Int32(right)) => Some(left.cmp(right)),
-        (Value::DateTime(left), Value::DateTime(right)) => Some(left.cmp(right)),
-        _ => None,
     }
 }

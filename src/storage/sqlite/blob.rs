@@ -1,157 +1,120 @@
-//! Blobs.
+//! Blobs in the database.
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::SqliteStorage;
-use super::writer::Sync;
-use crate::limits::PAGE_MAX;
-use crate::storage::{Blob, BlobInfo, BlobPage, BlobStore, ETag, Error, Expect, IfChanged, Result};
+use super::error::Outcome;
+use super::{Room, SqliteStorage, take_etag};
+use crate::storage::{
+    Blob, BlobInfo, BlobPage, BlobStore, ETag, Error, Expect, IfChanged, Result, check,
+};
 
-/// Bytes of one blob; the database allows a little less than 1 GiB.
-const BLOB_BYTES_MAX: usize = 900 * 1024 * 1024;
-
-fn what(container: &str, name: &str) -> String {
-    format!("blob {container}/{name}")
+pub(super) fn missing(container: &str, name: &str) -> Error {
+    Error::NotFound {
+        what: format!("blob {container}/{name}"),
+    }
 }
 
-pub(super) fn etag(number: i64) -> ETag {
-    ETag(number.to_string())
+/// Writes a blob's bytes, whatever is there, and leaves its lease alone.
+pub(super) fn store(db: &Connection, container: i64, name: &str, data: &[u8]) -> Outcome<ETag> {
+    let (number, etag) = take_etag(db)?;
+    db.prepare_cached(
+        "INSERT INTO blobs (container, name, etag, size, data)
+         VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (container, name)
+         DO UPDATE SET etag = excluded.etag, size = excluded.size, data = excluded.data",
+    )?
+    .execute(params![container, name, number, data.len(), data])?;
+    Ok(etag)
 }
 
-fn version(connection: &Connection, container: &str, name: &str) -> rusqlite::Result<Option<i64>> {
-    connection
+fn version(db: &Connection, container: i64, name: &str) -> Outcome<Option<ETag>> {
+    let version = db
         .prepare_cached("SELECT etag FROM blobs WHERE container = ?1 AND name = ?2")?
-        .query_row([container, name], |row| row.get(0))
-        .optional()
+        .query_row(params![container, name], |row| row.get::<_, i64>(0))
+        .optional()?;
+    Ok(version.map(|number| ETag(number.to_string())))
 }
 
-fn has_container(connection: &Connection, container: &str) -> rusqlite::Result<bool> {
-    connection
-        .prepare_cached("SELECT 1 FROM containers WHERE name = ?1")?
-        .exists([container])
-}
-
-fn read(connection: &Connection, container: &str, name: &str) -> rusqlite::Result<Option<Blob>> {
-    connection
-        .prepare_cached("SELECT data, etag FROM blobs WHERE container = ?1 AND name = ?2")?
-        .query_row([container, name], |row| {
-            Ok(Blob {
-                data: row.get::<_, Vec<u8>>(0)?.into(),
-                etag: etag(row.get(1)?),
-            })
-        })
-        .optional()
-}
-
-/// Writes a blob, whatever is there, and gives it the version `number`.
-pub(super) fn write(
-    connection: &Connection,
-    container: &str,
-    name: &str,
-    data: &[u8],
-    number: i64,
-) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT INTO blobs (container, name, etag, data) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (container, name) DO UPDATE SET etag = ?3, data = ?4",
-        )?
-        .execute((container, name, number, data))?;
-    Ok(())
+/// Whether `present` is what the write expects.
+fn admit(expect: &Expect, present: Option<&ETag>, what: impl FnOnce() -> String) -> Result<()> {
+    match (expect, present) {
+        (Expect::Absent, Some(_)) => Err(Error::AlreadyExists { what: what() }),
+        (Expect::Version(etag), present) if present != Some(etag) => {
+            Err(Error::PreconditionFailed { what: what() })
+        }
+        (Expect::Absent | Expect::Version(_) | Expect::Anything, _) => Ok(()),
+    }
 }
 
 #[async_trait]
 impl BlobStore for SqliteStorage {
     async fn create_container(&self, container: &str) -> Result<()> {
-        let name = container.to_owned();
-        self.writer
-            .run(Sync::Durable, container, move |group| {
-                group
-                    .connection
-                    .prepare_cached("INSERT OR IGNORE INTO containers (name) VALUES (?1)")?
-                    .execute([name])?;
-                Ok(Ok(()))
-            })
+        check::container(container)?;
+        let container = container.to_owned();
+        self.write(move |db| Room::Container.create(db, &container))
             .await
     }
 
     async fn get(&self, container: &str, name: &str) -> Result<Blob> {
-        let what = what(container, name);
-        let (container, name) = (container.to_owned(), name.to_owned());
-        let missing = Error::NotFound { what: what.clone() };
-        self.readers
-            .run(&what, move |connection| {
-                Ok(read(connection, &container, &name)?.ok_or(missing))
-            })
-            .await
+        // No blob ever has this version.
+        match self
+            .get_if_changed(container, name, &ETag(String::new()))
+            .await?
+        {
+            IfChanged::Changed(blob) => Ok(blob),
+            IfChanged::Unchanged => Err(missing(container, name)),
+        }
     }
 
-    async fn get_if_changed(&self, container: &str, name: &str, seen: &ETag) -> Result<IfChanged> {
-        let what = what(container, name);
-        let (container, name, seen) = (container.to_owned(), name.to_owned(), seen.clone());
-        let missing = Error::NotFound { what: what.clone() };
-        self.readers
-            .run(&what, move |connection| {
-                match version(connection, &container, &name)? {
-                    None => Ok(Err(missing)),
-                    Some(number) if etag(number) == seen => Ok(Ok(IfChanged::Unchanged)),
-                    Some(_) => Ok(read(connection, &container, &name)?
-                        .map(IfChanged::Changed)
-                        .ok_or(missing)),
-                }
-            })
-            .await
+    async fn get_if_changed(&self, container: &str, name: &str, etag: &ETag) -> Result<IfChanged> {
+        let (container, name, known) = (container.to_owned(), name.to_owned(), etag.clone());
+        self.read(move |db| {
+            let id = Room::Container.find(db, &container)?;
+            db.prepare_cached("SELECT etag, data FROM blobs WHERE container = ?1 AND name = ?2")?
+                .query_row(params![id, name], |row| {
+                    let etag = ETag(row.get::<_, i64>(0)?.to_string());
+                    if etag == known {
+                        return Ok(IfChanged::Unchanged);
+                    }
+                    let data = Bytes::from(row.get::<_, Vec<u8>>(1)?);
+                    Ok(IfChanged::Changed(Blob { data, etag }))
+                })
+                .optional()?
+                .ok_or_else(|| missing(&container, &name).into())
+        })
+        .await
     }
 
     async fn put(&self, container: &str, name: &str, data: Bytes, expect: Expect) -> Result<ETag> {
-        let what = what(container, name);
-        if data.len() > BLOB_BYTES_MAX {
-            return Err(Error::TooLarge {
-                what,
-                bytes: data.len(),
-                limit: BLOB_BYTES_MAX,
-            });
-        }
-        let (container, name, blob) = (container.to_owned(), name.to_owned(), what.clone());
-        self.writer
-            .run(Sync::Durable, &what, move |group| {
-                let connection = group.connection;
-                if !has_container(connection, &container)? {
-                    let what = format!("container {container}");
-                    return Ok(Err(Error::NotFound { what }));
-                }
-                let found = version(connection, &container, &name)?.map(etag);
-                match (expect, found) {
-                    (Expect::Absent, Some(_)) => {
-                        return Ok(Err(Error::AlreadyExists { what: blob }));
-                    }
-                    (Expect::Version(expected), found) if found.as_ref() != Some(&expected) => {
-                        return Ok(Err(Error::PreconditionFailed { what: blob }));
-                    }
-                    _ => {}
-                }
-                let number = group.next_number();
-                write(connection, &container, &name, &data, number)?;
-                Ok(Ok(etag(number)))
-            })
-            .await
+        check::blob(name)?;
+        check::blob_size(name, data.len())?;
+        let (container, name) = (container.to_owned(), name.to_owned());
+        self.write(move |db| {
+            let id = Room::Container.find(db, &container)?;
+            let present = version(db, id, &name)?;
+            admit(&expect, present.as_ref(), || {
+                format!("blob {container}/{name}")
+            })?;
+            store(db, id, &name, &data)
+        })
+        .await
     }
 
     async fn delete(&self, container: &str, name: &str) -> Result<()> {
-        let what = what(container, name);
         let (container, name) = (container.to_owned(), name.to_owned());
-        let missing = Error::NotFound { what: what.clone() };
-        self.writer
-            .run(Sync::Durable, &what, move |group| {
-                let deleted = group
-                    .connection
-                    .prepare_cached("DELETE FROM blobs WHERE container = ?1 AND name = ?2")?
-                    .execute([container, name])?;
-                Ok(if deleted == 0 { Err(missing) } else { Ok(()) })
-            })
-            .await
+        self.write(move |db| {
+            let id = Room::Container.find(db, &container)?;
+            let deleted = db
+                .prepare_cached("DELETE FROM blobs WHERE container = ?1 AND name = ?2")?
+                .execute(params![id, name])?;
+            if deleted == 0 {
+                return Err(missing(&container, &name).into());
+            }
+            Ok(())
+        })
+        .await
     }
 
     async fn list(
@@ -161,39 +124,47 @@ impl BlobStore for SqliteStorage {
         page: Option<&str>,
         limit: usize,
     ) -> Result<BlobPage> {
-        let limit = limit.clamp(1, PAGE_MAX);
-        let what = format!("container {container}");
+        check::page(limit)?;
         let (container, prefix) = (container.to_owned(), prefix.to_owned());
-        let after = page.unwrap_or_default().to_owned();
-        let missing = Error::NotFound { what: what.clone() };
-        self.readers
-            .run(&what, move |connection| {
-                if !has_container(connection, &container)? {
-                    return Ok(Err(missing));
-                }
-                let mut statement = connection.prepare_cached(
-                    "SELECT name, length(data) FROM blobs
-                     WHERE container = ?1 AND name >= ?2 AND name > ?3 ORDER BY name",
-                )?;
-                let mut rows = statement.query([&container, &prefix, &after])?;
-                let mut page = BlobPage::default();
-                while let Some(row) = rows.next()? {
-                    let name: String = row.get(0)?;
-                    if !name.starts_with(&prefix) {
-                        break;
-                    }
-                    if page.blobs.len() == limit {
-                        page.next = page.blobs.last().map(|last: &BlobInfo| last.name.clone());
-                        break;
-                    }
-                    let size: i64 = row.get(1)?;
-                    page.blobs.push(BlobInfo {
-                        name,
-                        size: u64::try_from(size).unwrap_or(0),
-                    });
-                }
-                Ok(Ok(page))
-            })
-            .await
+        // A page's token is the last name of the page before.
+        let after = page.map(str::to_owned);
+        self.read(move |db| {
+            let id = Room::Container.find(db, &container)?;
+            list(db, id, &prefix, after.as_deref().unwrap_or(""), limit)
+        })
+        .await
     }
+}
+
+/// The names after `after` that start with `prefix`. No name is empty, so all come after "".
+fn list(
+    db: &Connection,
+    container: i64,
+    prefix: &str,
+    after: &str,
+    limit: usize,
+) -> Outcome<BlobPage> {
+    let mut statement = db.prepare_cached(
+        "SELECT name, size FROM blobs
+         WHERE container = ?1 AND name > ?2 AND name >= ?3 ORDER BY name LIMIT ?4",
+    )?;
+    let found = statement.query_map(params![container, after, prefix, limit + 1], |row| {
+        Ok(BlobInfo {
+            name: row.get(0)?,
+            size: row.get(1)?,
+        })
+    })?;
+    let mut page = BlobPage::default();
+    for blob in found {
+        let blob = blob?;
+        if !blob.name.starts_with(prefix) {
+            break;
+        }
+        if page.blobs.len() == limit {
+            page.next = page.blobs.last().map(|last| last.name.clone());
+            break;
+        }
+        page.blobs.push(blob);
+    }
+    Ok(page)
 }

@@ -1,56 +1,76 @@
-//! Leases on blobs.
+//! Leases in the database: each is a property of its blob.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::SqliteStorage;
-use super::blob;
-use super::writer::Sync;
-use crate::storage::{Error, Holder, LeaseId, LeaseStore, Result};
+use super::blob::{missing, store};
+use super::error::Outcome;
+use super::{Room, SqliteStorage};
+use crate::clock::Timestamp;
+use crate::storage::{Error, Holder, LeaseId, LeaseStore, Result, check};
 
-fn what(container: &str, name: &str) -> String {
-    format!("blob {container}/{name}")
-}
-
-/// Who leased the blob last, for how long, and until when.
 struct Lease {
-    id: String,
-    duration: i64,
-    expires_at: i64,
+    /// The id of who took it last; none if it was released or broken, or never taken.
+    id: Option<String>,
+    until: i64,
+    micros: i64,
 }
 
-fn find(connection: &Connection, container: &str, name: &str) -> rusqlite::Result<Option<Lease>> {
-    connection
+impl Lease {
+    fn held(&self, now: Timestamp) -> bool {
+        self.id.is_some() && self.until > now.as_micros()
+    }
+}
+
+fn read(db: &Connection, container: i64, name: &str) -> Outcome<Option<Lease>> {
+    let lease = db
         .prepare_cached(
-            "SELECT lease_id, duration, expires_at FROM leases
-             WHERE container = ?1 AND name = ?2",
+            "SELECT lease_id, coalesce(lease_until, 0), coalesce(lease_micros, 0)
+             FROM blobs WHERE container = ?1 AND name = ?2",
         )?
-        .query_row([container, name], |row| {
+        .query_row(params![container, name], |row| {
             Ok(Lease {
                 id: row.get(0)?,
-                duration: row.get(1)?,
-                expires_at: row.get(2)?,
+                until: row.get(1)?,
+                micros: row.get(2)?,
             })
         })
-        .optional()
+        .optional()?;
+    Ok(lease)
 }
 
-fn set(
-    connection: &Connection,
-    container: &str,
-    name: &str,
-    lease: &Lease,
-) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT OR REPLACE INTO leases (container, name, lease_id, duration, expires_at)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute((container, name, &lease.id, lease.duration, lease.expires_at))?;
+fn set(db: &Connection, container: i64, name: &str, lease: &Lease) -> Outcome<()> {
+    db.prepare_cached(
+        "UPDATE blobs SET lease_id = ?3, lease_until = ?4, lease_micros = ?5
+         WHERE container = ?1 AND name = ?2",
+    )?
+    .execute(params![
+        container,
+        name,
+        lease.id,
+        lease.until,
+        lease.micros
+    ])?;
     Ok(())
+}
+
+/// Ends a lease: anyone's, or only the one of `id`.
+fn end(db: &Connection, container: i64, name: &str, id: Option<&str>) -> Outcome<()> {
+    db.prepare_cached(
+        "UPDATE blobs SET lease_id = NULL
+         WHERE container = ?1 AND name = ?2 AND (?3 IS NULL OR lease_id = ?3)",
+    )?
+    .execute(params![container, name, id])?;
+    Ok(())
+}
+
+fn held_by_another(container: &str, name: &str) -> Error {
+    Error::LeaseHeld {
+        what: format!("{container}/{name}"),
+    }
 }
 
 #[async_trait]
@@ -63,99 +83,83 @@ impl LeaseStore for SqliteStorage {
         duration: Duration,
         content: Bytes,
     ) -> Result<()> {
-        let what = what(container, name);
+        check::blob(name)?;
+        check::blob_size(name, content.len())?;
+        check::lease(duration)?;
+        let now = self.clock.now();
         let (container, name, id) = (container.to_owned(), name.to_owned(), id.0.clone());
-        let (now, held) = (self.now(), Error::LeaseHeld { what: what.clone() });
-        let duration = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4);
-        self.writer
-            .run(Sync::Durable, &what, move |group| {
-                let connection = group.connection;
-                match find(connection, &container, &name)? {
-                    Some(lease) if lease.id != id && lease.expires_at > now => {
-                        return Ok(Err(held));
-                    }
-                    _ => {}
-                }
-                let lease = Lease {
-                    id,
-                    duration,
-                    expires_at: now.saturating_add(duration),
-                };
-                set(connection, &container, &name, &lease)?;
-                blob::write(connection, &container, &name, &content, group.next_number())?;
-                Ok(Ok(()))
-            })
-            .await
+        let until = now.plus(duration).as_micros();
+        self.write(move |db| {
+            let room = Room::Container.find(db, &container)?;
+            let present = read(db, room, &name)?;
+            let other = present.filter(|lease| lease.held(now) && lease.id.as_ref() != Some(&id));
+            if other.is_some() {
+                return Err(held_by_another(&container, &name).into());
+            }
+            store(db, room, &name, &content)?;
+            let lease = Lease {
+                id: Some(id.clone()),
+                until,
+                micros: until - now.as_micros(),
+            };
+            set(db, room, &name, &lease)
+        })
+        .await
     }
 
     async fn renew(&self, container: &str, name: &str, id: &LeaseId) -> Result<()> {
-        let what = what(container, name);
+        let now = self.clock.now().as_micros();
         let (container, name, id) = (container.to_owned(), name.to_owned(), id.0.clone());
-        let (now, held) = (self.now(), Error::LeaseHeld { what: what.clone() });
-        self.writer
-            .run(Sync::Durable, &what, move |group| {
-                match find(group.connection, &container, &name)? {
-                    Some(mut lease) if lease.id == id => {
-                        lease.expires_at = now.saturating_add(lease.duration);
-                        set(group.connection, &container, &name, &lease)?;
-                        Ok(Ok(()))
-                    }
-                    _ => Ok(Err(held)),
-                }
-            })
-            .await
+        self.write(move |db| {
+            let room = Room::Container.find(db, &container)?;
+            let Some(mut lease) = read(db, room, &name)? else {
+                return Err(missing(&container, &name).into());
+            };
+            if lease.id.as_ref() != Some(&id) {
+                return Err(held_by_another(&container, &name).into());
+            }
+            lease.until = now.saturating_add(lease.micros);
+            set(db, room, &name, &lease)
+        })
+        .await
     }
 
     async fn release(&self, container: &str, name: &str, id: &LeaseId) -> Result<()> {
-        let what = what(container, name);
         let (container, name, id) = (container.to_owned(), name.to_owned(), id.0.clone());
-        self.writer
-            .run(Sync::Durable, &what, move |group| {
-                group
-                    .connection
-                    .prepare_cached(
-                        "DELETE FROM leases WHERE container = ?1 AND name = ?2 AND lease_id = ?3",
-                    )?
-                    .execute([container, name, id])?;
-                Ok(Ok(()))
-            })
-            .await
+        self.write(move |db| {
+            let room = Room::Container.find(db, &container)?;
+            end(db, room, &name, Some(&id))
+        })
+        .await
     }
 
     async fn break_lease(&self, container: &str, name: &str) -> Result<()> {
-        let what = what(container, name);
         let (container, name) = (container.to_owned(), name.to_owned());
-        self.writer
-            .run(Sync::Durable, &what, move |group| {
-                group
-                    .connection
-                    .prepare_cached("DELETE FROM leases WHERE container = ?1 AND name = ?2")?
-                    .execute([container, name])?;
-                Ok(Ok(()))
-            })
-            .await
+        self.write(move |db| {
+            let room = Room::Container.find(db, &container)?;
+            end(db, room, &name, None)
+        })
+        .await
     }
 
     async fn holder(&self, container: &str, name: &str) -> Result<Holder> {
-        let what = what(container, name);
-        let (container, name, now) = (container.to_owned(), name.to_owned(), self.now());
-        let missing = Error::NotFound { what: what.clone() };
-        self.readers
-            .run(&what, move |connection| {
-                let content: Option<Vec<u8>> = connection
-                    .prepare_cached("SELECT data FROM blobs WHERE container = ?1 AND name = ?2")?
-                    .query_row([&container, &name], |row| row.get(0))
-                    .optional()?;
-                let Some(content) = content else {
-                    return Ok(Err(missing));
-                };
-                let lease = find(connection, &container, &name)?;
-                let held = lease.is_some_and(|lease| lease.expires_at > now);
-                Ok(Ok(Holder {
-                    content: content.into(),
-                    held,
-                }))
+        let now = self.clock.now();
+        let (container, name) = (container.to_owned(), name.to_owned());
+        self.read(move |db| {
+            let room = Room::Container.find(db, &container)?;
+            db.prepare_cached(
+                "SELECT data, lease_id IS NOT NULL AND lease_until > ?3
+                 FROM blobs WHERE container = ?1 AND name = ?2",
+            )?
+            .query_row(params![room, name, now.as_micros()], |row| {
+                Ok(Holder {
+                    content: Bytes::from(row.get::<_, Vec<u8>>(0)?),
+                    held: row.get(1)?,
+                })
             })
-            .await
+            .optional()?
+            .ok_or_else(|| missing(&container, &name).into())
+        })
+        .await
     }
 }

@@ -1,31 +1,21 @@
-//! Queues.
+//! Queues in the database.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension as _};
-use tokio::time::Instant;
+use rusqlite::{Connection, params};
+use tokio::time::{Instant, timeout};
 
-use super::SqliteStorage;
-use super::writer::{Group, Sync};
-use crate::limits::RECEIVE_MAX;
+use super::call::Call;
+use super::error::Outcome;
+use super::{Room, SqliteStorage, take_numbers};
+use crate::clock::Timestamp;
+use crate::limits;
 use crate::storage::{
     Capabilities, Error, Message, OutgoingMessage, PeekedMessage, QueueStore, Receipt, Result,
+    check,
 };
-
-/// Bytes of one message: Azure Storage's limit, so that a workflow moves there without surprises.
-const MESSAGE_BYTES_MAX: usize = 64 * 1024;
-
-/// Messages one peek can return: Azure Storage's limit.
-const PEEK_MAX: usize = 32;
-
-fn what(queue: &str) -> String {
-    format!("queue {queue}")
-}
-
-fn missing(queue: &str) -> Error {
-    Error::NotFound { what: what(queue) }
-}
 
 fn lost(queue: &str) -> Error {
     Error::ReceiptLost {
@@ -33,79 +23,249 @@ fn lost(queue: &str) -> Error {
     }
 }
 
-fn id_of(connection: &Connection, queue: &str) -> rusqlite::Result<Option<i64>> {
-    connection
-        .prepare_cached("SELECT id FROM queues WHERE name = ?1")?
-        .query_row([queue], |row| row.get(0))
-        .optional()
+/// A receipt as the database knows it: the message's id, never used twice, and how often its
+/// receipt was replaced.
+#[derive(Debug, Clone, Copy)]
+struct Proof {
+    id: i64,
+    receipt: i64,
 }
 
-fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
+impl Proof {
+    /// `None` for what this backend never handed out.
+    fn parse(receipt: &Receipt) -> Option<Self> {
+        Some(Self {
+            id: receipt.message_id.parse().ok()?,
+            receipt: receipt.pop_receipt.parse().ok()?,
+        })
+    }
+
+    fn receipt(self) -> Receipt {
+        Receipt {
+            message_id: self.id.to_string(),
+            pop_receipt: self.receipt.to_string(),
+        }
+    }
 }
 
-fn limit(max: usize, bound: usize) -> i64 {
-    i64::try_from(max.clamp(1, bound)).unwrap_or(1)
+/// What one look into a queue found.
+struct Look {
+    messages: Vec<Message>,
+    /// Where nothing is visible: when the next message becomes so by itself.
+    next_visible: Option<Timestamp>,
 }
 
-/// The message's row and receipt number, if the receipt is one of ours at all.
-fn numbers(receipt: &Receipt) -> Option<(i64, i64)> {
-    Some((
-        receipt.message_id.parse().ok()?,
-        receipt.pop_receipt.parse().ok()?,
-    ))
+fn insert(
+    db: &Connection,
+    queue: i64,
+    messages: &[OutgoingMessage],
+    now: Timestamp,
+) -> Outcome<()> {
+    let last = take_numbers(db, messages.len())?;
+    let mut statement = db.prepare_cached(
+        "INSERT INTO messages (id, queue, visible_from, receipt, dequeue_count, sent_at, body)
+         VALUES (?1, ?2, ?3, 0, 0, ?4, ?5)",
+    )?;
+    for (id, message) in (1 + last - messages.len() as i64..).zip(messages) {
+        let visible_from = now.plus(message.delay).as_micros();
+        statement.execute(params![
+            id,
+            queue,
+            visible_from,
+            now.as_micros(),
+            message.body
+        ])?;
+    }
+    Ok(())
+}
+
+/// Takes visible messages, the longest visible first, and hides them until `hidden_until`.
+fn take(
+    db: &Connection,
+    queue: i64,
+    max: usize,
+    now: Timestamp,
+    hidden_until: Timestamp,
+) -> Outcome<Vec<Message>> {
+    let mut find = db.prepare_cached(
+        "SELECT id, receipt, dequeue_count, body FROM messages
+         WHERE queue = ?1 AND visible_from <= ?2 ORDER BY visible_from, id LIMIT ?3",
+    )?;
+    let mut hide = db.prepare_cached(
+        "UPDATE messages
+         SET visible_from = ?2, receipt = receipt + 1, dequeue_count = dequeue_count + 1
+         WHERE id = ?1",
+    )?;
+    // Read to the end before anything is written: the writes move rows in the index that is read.
+    let found = find
+        .query_map(params![queue, now.as_micros(), max], |row| {
+            let proof = Proof {
+                id: row.get(0)?,
+                receipt: row.get::<_, i64>(1)? + 1,
+            };
+            let message = Message {
+                body: row.get(3)?,
+                receipt: proof.receipt(),
+                dequeue_count: row.get::<_, u32>(2)?.saturating_add(1),
+            };
+            Ok((proof.id, message))
+        })?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut messages = Vec::with_capacity(found.len());
+    for (id, message) in found {
+        hide.execute(params![id, hidden_until.as_micros()])?;
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+/// Hides a message until `visible_from` under a new receipt; `None` if the proof is stale.
+fn hide(
+    db: &Connection,
+    queue: i64,
+    proof: Proof,
+    visible_from: Timestamp,
+) -> Outcome<Option<Proof>> {
+    let changed = db
+        .prepare_cached(
+            "UPDATE messages SET visible_from = ?4, receipt = receipt + 1
+             WHERE id = ?1 AND receipt = ?2 AND queue = ?3",
+        )?
+        .execute(params![
+            proof.id,
+            proof.receipt,
+            queue,
+            visible_from.as_micros()
+        ])?;
+    Ok((changed == 1).then_some(Proof {
+        receipt: proof.receipt + 1,
+        ..proof
+    }))
+}
+
+/// Makes messages visible again whose receiver was gone before it got them.
+fn give_back(queue: Arc<str>, messages: Vec<Message>, received: Timestamp) -> Call<()> {
+    let wakes = queue.to_string();
+    Call::new(move |db| {
+        let room = Room::Queue.find(db, &queue)?;
+        for message in &messages {
+            if let Some(proof) = Proof::parse(&message.receipt) {
+                hide(db, room, proof, received)?;
+            }
+        }
+        Ok(())
+    })
+    .waking(wakes)
+}
+
+impl SqliteStorage {
+    async fn look(&self, queue: &Arc<str>, max: usize, visibility: Duration) -> Result<Look> {
+        let now = self.clock.now();
+        let hidden_until = now.plus(visibility);
+        let (place, returned_to) = (queue.clone(), queue.clone());
+        let call = Call::new(move |db| {
+            let room = Room::Queue.find(db, &place)?;
+            let messages = take(db, room, max, now, hidden_until)?;
+            if !messages.is_empty() {
+                return Ok(Look {
+                    messages,
+                    next_visible: None,
+                });
+            }
+            let next: Option<i64> = db
+                .prepare_cached("SELECT min(visible_from) FROM messages WHERE queue = ?1")?
+                .query_row([room], |row| row.get(0))?;
+            Ok(Look {
+                messages,
+                next_visible: next.map(Timestamp::from_micros),
+            })
+        });
+        let undo = move |look: Look| give_back(returned_to, look.messages, now);
+        self.writer.call(call.undone_by(undo)).await
+    }
+
+    /// Looks again whenever something may have arrived, for at most `wait`.
+    async fn wait(
+        &self,
+        queue: &Arc<str>,
+        max: usize,
+        visibility: Duration,
+        wait: Duration,
+    ) -> Result<Vec<Message>> {
+        let place = self.waiters.join(queue);
+        let started = Instant::now();
+        loop {
+            // Made before the look: what arrives after the look wakes it.
+            let arrival = place.arrivals.notified();
+            let look = self.look(queue, max, visibility).await?;
+            let left = wait.saturating_sub(started.elapsed());
+            if !look.messages.is_empty() || left.is_zero() {
+                return Ok(look.messages);
+            }
+            let lapse = look.next_visible.map(|at| at.since(self.clock.now()));
+            let pause = lapse.map_or(left, |lapse| left.min(lapse));
+            // Arrived or timed out: the next look tells.
+            let _ = timeout(pause, arrival).await;
+        }
+    }
 }
 
 #[async_trait]
 impl QueueStore for SqliteStorage {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            receive_max: RECEIVE_MAX,
-            message_bytes_max: MESSAGE_BYTES_MAX,
+            receive_max: limits::RECEIVE_MAX,
+            message_bytes_max: limits::QUEUE_MESSAGE_BYTES_MAX,
             receive_waits: true,
         }
     }
 
     async fn create_queue(&self, queue: &str) -> Result<()> {
-        let name = queue.to_owned();
-        self.writer
-            .run(Sync::Durable, &what(queue), move |group| {
-                // Looked up first, because an ignored insert would still use up an id.
-                if id_of(group.connection, &name)?.is_none() {
-                    group
-                        .connection
-                        .prepare_cached("INSERT INTO queues (name) VALUES (?1)")?
-                        .execute([name])?;
-                }
-                Ok(Ok(()))
-            })
-            .await
+        check::queue(queue)?;
+        let queue = queue.to_owned();
+        self.write(move |db| Room::Queue.create(db, &queue)).await
     }
 
     async fn list_queues(&self, prefix: &str) -> Result<Vec<String>> {
         let prefix = prefix.to_owned();
-        self.readers
-            .run("the queues", move |connection| {
-                let mut statement =
-                    connection.prepare_cached("SELECT name FROM queues ORDER BY name")?;
-                let names = statement.query_map([], |row| row.get(0))?;
-                let mut names = names.collect::<rusqlite::Result<Vec<String>>>()?;
-                names.retain(|name| name.starts_with(&prefix));
-                Ok(Ok(names))
-            })
-            .await
+        self.read(move |db| {
+            let mut statement =
+                db.prepare_cached("SELECT name FROM queues WHERE name >= ?1 ORDER BY name")?;
+            let names = statement.query_map([&prefix], |row| row.get::<_, String>(0))?;
+            let ours = names.take_while(|name| {
+                // A failing row is let through, so that the collection reports it.
+                name.as_ref().map_or(true, |name| name.starts_with(&prefix))
+            });
+            Ok(ours.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
     }
 
     async fn send(&self, queue: &str, messages: Vec<OutgoingMessage>) -> Vec<Result<()>> {
-        let count = messages.len();
-        let (name, now) = (queue.to_owned(), self.now());
-        let sent = self
-            .writer
-            .run(Sync::Durable, &what(queue), move |group| {
-                send(group, &name, messages, now).map(Ok)
-            })
-            .await;
-        each(sent, count)
+        let limit = limits::QUEUE_MESSAGE_BYTES_MAX;
+        let mut answers: Vec<Result<()>> = messages
+            .iter()
+            .map(|message| check::message(queue, message.body.len(), limit, message.delay))
+            .collect();
+        let fitting: Vec<OutgoingMessage> = messages
+            .into_iter()
+            .zip(&answers)
+            .filter_map(|(message, answer)| answer.is_ok().then_some(message))
+            .collect();
+        if fitting.is_empty() {
+            return answers;
+        }
+        let now = self.clock.now();
+        let name = queue.to_owned();
+        let call = Call::new(move |db| {
+            let room = Room::Queue.find(db, &name)?;
+            insert(db, room, &fitting, now)
+        });
+        let sent = self.writer.call(call.waking(queue.to_owned())).await;
+        if let Err(error) = sent {
+            spread(&error, &mut answers);
+        }
+        answers
     }
 
     async fn receive(
@@ -115,39 +275,13 @@ impl QueueStore for SqliteStorage {
         visibility: Duration,
         wait: Duration,
     ) -> Result<Vec<Message>> {
-        let give_up_at = Instant::now() + wait;
-        let mut waiting = None;
-        loop {
-            let (id, next_at) = self.next_visible(queue).await?;
-            // Asked for before the look, so that a send in between is not missed.
-            let notify = self.wakers.of_queue(id);
-            let notified = notify.notified();
-            tokio::pin!(notified);
-            notified.as_mut().enable();
-            let now = self.now();
-            if next_at.is_some_and(|at| at <= now) {
-                let messages = self.take(queue, id, max, visibility).await?;
-                if !messages.is_empty() {
-                    return Ok(messages);
-                }
-            }
-            if Instant::now() >= give_up_at {
-                return Ok(Vec::new());
-            }
-            if waiting.is_none() {
-                // The first look was before anybody watched; look once more.
-                waiting = Some(self.wakers.waiting());
-                continue;
-            }
-            let wake_at = next_at.map_or(give_up_at, |at| {
-                let pause = u64::try_from(at - now).unwrap_or(0);
-                give_up_at.min(Instant::now() + Duration::from_micros(pause))
-            });
-            tokio::select! {
-                () = notified => {}
-                () = tokio::time::sleep_until(wake_at) => {}
-            }
+        check::receive(max, visibility)?;
+        let max = max.min(limits::RECEIVE_MAX);
+        let queue: Arc<str> = queue.into();
+        if wait.is_zero() {
+            return Ok(self.look(&queue, max, visibility).await?.messages);
         }
+        self.wait(&queue, max, visibility, wait).await
     }
 
     async fn extend(
@@ -157,250 +291,118 @@ impl QueueStore for SqliteStorage {
         _body: &str,
         visibility: Duration,
     ) -> Result<Receipt> {
-        let Some((id, number)) = numbers(receipt) else {
-            return Err(lost(queue));
-        };
-        let (name, visible_at) = (queue.to_owned(), self.now() + micros(visibility));
-        let gives_back = visibility.is_zero();
-        self.writer
-            .run(Sync::Volatile, &what(queue), move |group| {
-                let Some(queue) = id_of(group.connection, &name)? else {
-                    return Ok(Err(missing(&name)));
-                };
-                let next = group.next_number();
-                let extended = group
-                    .connection
-                    .prepare_cached(
-                        "UPDATE messages SET visible_at = ?1, receipt = ?2
-                         WHERE id = ?3 AND receipt = ?4 AND queue = ?5",
-                    )?
-                    .execute((visible_at, next, id, number, queue))?;
-                if extended == 0 {
-                    return Ok(Err(lost(&name)));
-                }
-                if gives_back {
-                    group.wake(queue);
-                }
-                Ok(Ok(Receipt {
-                    message_id: id.to_string(),
-                    pop_receipt: next.to_string(),
-                }))
-            })
-            .await
+        check::hidden(visibility)?;
+        let proof = Proof::parse(receipt).ok_or_else(|| lost(queue))?;
+        let visible_from = self.clock.now().plus(visibility);
+        let name = queue.to_owned();
+        let call = Call::new(move |db| {
+            let room = Room::Queue.find(db, &name)?;
+            let replaced = hide(db, room, proof, visible_from)?;
+            Ok(replaced.ok_or_else(|| lost(&name))?.receipt())
+        });
+        // A shorter timeout concerns whoever waits for the message to reappear.
+        self.writer.call(call.waking(queue.to_owned())).await
     }
 
     async fn delete(&self, queue: &str, receipts: Vec<Receipt>) -> Vec<Result<()>> {
         let count = receipts.len();
+        if count == 0 {
+            return Vec::new();
+        }
         let name = queue.to_owned();
         let deleted = self
-            .writer
-            .run(Sync::Durable, &what(queue), move |group| {
-                delete(group, &name, &receipts).map(Ok)
+            .write(move |db| {
+                let room = Room::Queue.find(db, &name)?;
+                let mut statement = db.prepare_cached(
+                    "DELETE FROM messages WHERE id = ?1 AND receipt = ?2 AND queue = ?3",
+                )?;
+                let mut deleted = Vec::with_capacity(receipts.len());
+                for receipt in &receipts {
+                    deleted.push(match Proof::parse(receipt) {
+                        Some(proof) => {
+                            statement.execute(params![proof.id, proof.receipt, room])? == 1
+                        }
+                        None => false,
+                    });
+                }
+                Ok(deleted)
             })
             .await;
-        each(deleted, count)
+        match deleted {
+            Ok(deleted) => deleted
+                .into_iter()
+                .map(|deleted| if deleted { Ok(()) } else { Err(lost(queue)) })
+                .collect(),
+            Err(error) => {
+                let mut answers: Vec<Result<()>> = (0..count).map(|_| Ok(())).collect();
+                spread(&error, &mut answers);
+                answers
+            }
+        }
     }
 
     async fn peek(&self, queue: &str, max: usize) -> Result<Vec<PeekedMessage>> {
-        let (name, now) = (queue.to_owned(), self.now());
-        self.readers
-            .run(&what(queue), move |connection| {
-                let Some(id) = id_of(connection, &name)? else {
-                    return Ok(Err(missing(&name)));
-                };
-                let mut statement = connection.prepare_cached(
-                    "SELECT body, dequeue_count, sent_at FROM messages
-                     WHERE queue = ?1 AND visible_at <= ?2 ORDER BY visible_at, id LIMIT ?3",
-                )?;
-                let messages = statement.query_map((id, now, limit(max, PEEK_MAX)), |row| {
-                    let age = now.saturating_sub(row.get(2)?);
-                    Ok(PeekedMessage {
-                        body: row.get(0)?,
-                        dequeue_count: row.get(1)?,
-                        age: Duration::from_micros(u64::try_from(age).unwrap_or(0)),
-                    })
-                })?;
-                messages.collect::<rusqlite::Result<Vec<_>>>().map(Ok)
-            })
-            .await
+        check::peek(max)?;
+        let now = self.clock.now();
+        let queue = queue.to_owned();
+        self.read(move |db| {
+            let room = Room::Queue.find(db, &queue)?;
+            let mut statement = db.prepare_cached(
+                "SELECT body, dequeue_count, sent_at FROM messages
+                 WHERE queue = ?1 AND visible_from <= ?2 ORDER BY visible_from, id LIMIT ?3",
+            )?;
+            let messages = statement.query_map(params![room, now.as_micros(), max], |row| {
+                Ok(PeekedMessage {
+                    body: row.get(0)?,
+                    dequeue_count: row.get(1)?,
+                    age: now.since(Timestamp::from_micros(row.get(2)?)),
+                })
+            })?;
+            Ok(messages.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
     }
 
     async fn length(&self, queue: &str) -> Result<u64> {
-        let name = queue.to_owned();
-        self.readers
-            .run(&what(queue), move |connection| {
-                let Some(id) = id_of(connection, &name)? else {
-                    return Ok(Err(missing(&name)));
-                };
-                let count: i64 = connection
-                    .prepare_cached("SELECT count(*) FROM messages WHERE queue = ?1")?
-                    .query_row([id], |row| row.get(0))?;
-                Ok(Ok(u64::try_from(count).unwrap_or(0)))
-            })
-            .await
+        let queue = queue.to_owned();
+        self.read(move |db| {
+            let room = Room::Queue.find(db, &queue)?;
+            let count = db
+                .prepare_cached("SELECT count(*) FROM messages WHERE queue = ?1")?
+                .query_row([room], |row| row.get(0))?;
+            Ok(count)
+        })
+        .await
     }
 
     async fn clear(&self, queue: &str) -> Result<()> {
-        let name = queue.to_owned();
-        self.writer
-            .run(Sync::Durable, &what(queue), move |group| {
-                let Some(id) = id_of(group.connection, &name)? else {
-                    return Ok(Err(missing(&name)));
-                };
-                group
-                    .connection
-                    .prepare_cached("DELETE FROM messages WHERE queue = ?1")?
-                    .execute([id])?;
-                Ok(Ok(()))
-            })
-            .await
-    }
-}
-
-/// The answers of a batch: one each, or the failure of all.
-fn each(answers: Result<Vec<Result<()>>>, count: usize) -> Vec<Result<()>> {
-    answers.unwrap_or_else(|error| {
-        let message = error.to_string();
-        let mut failures = vec![Err(error)];
-        failures.resize_with(count, || {
-            Err(Error::Unavailable {
-                message: message.clone(),
-                source: None,
-            })
-        });
-        failures.truncate(count);
-        failures
-    })
-}
-
-fn send(
-    group: &Group<'_>,
-    queue: &str,
-    messages: Vec<OutgoingMessage>,
-    now: i64,
-) -> rusqlite::Result<Vec<Result<()>>> {
-    let Some(id) = id_of(group.connection, queue)? else {
-        return Ok(messages.iter().map(|_| Err(missing(queue))).collect());
-    };
-    let mut statement = group.connection.prepare_cached(
-        "INSERT INTO messages (queue, visible_at, sent_at, body) VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    let mut answers = Vec::with_capacity(messages.len());
-    for OutgoingMessage { body, delay, .. } in messages {
-        if body.len() > MESSAGE_BYTES_MAX {
-            let what = format!("a message for queue {queue}");
-            let bytes = body.len();
-            answers.push(Err(Error::TooLarge {
-                what,
-                bytes,
-                limit: MESSAGE_BYTES_MAX,
-            }));
-            continue;
-        }
-        statement.execute((id, now.saturating_add(micros(delay)), now, body))?;
-        answers.push(Ok(()));
-    }
-    group.wake(id);
-    Ok(answers)
-}
-
-fn delete(
-    group: &Group<'_>,
-    queue: &str,
-    receipts: &[Receipt],
-) -> rusqlite::Result<Vec<Result<()>>> {
-    let Some(queue_id) = id_of(group.connection, queue)? else {
-        return Ok(receipts.iter().map(|_| Err(missing(queue))).collect());
-    };
-    let mut statement = group
-        .connection
-        .prepare_cached("DELETE FROM messages WHERE id = ?1 AND receipt = ?2 AND queue = ?3")?;
-    let mut answers = Vec::with_capacity(receipts.len());
-    for receipt in receipts {
-        let deleted = match numbers(receipt) {
-            Some((id, number)) => statement.execute((id, number, queue_id))?,
-            None => 0,
-        };
-        answers.push(if deleted == 0 {
-            Err(lost(queue))
-        } else {
+        let queue = queue.to_owned();
+        self.write(move |db| {
+            let room = Room::Queue.find(db, &queue)?;
+            db.prepare_cached("DELETE FROM messages WHERE queue = ?1")?
+                .execute([room])?;
             Ok(())
-        });
-    }
-    Ok(answers)
-}
-
-impl SqliteStorage {
-    /// The queue's id and when its first message is or will be visible.
-    async fn next_visible(&self, queue: &str) -> Result<(i64, Option<i64>)> {
-        let name = queue.to_owned();
-        self.readers
-            .run(&what(queue), move |connection| {
-                let Some(id) = id_of(connection, &name)? else {
-                    return Ok(Err(missing(&name)));
-                };
-                let next = connection
-                    .prepare_cached("SELECT min(visible_at) FROM messages WHERE queue = ?1")?
-                    .query_row([id], |row| row.get(0))?;
-                Ok(Ok((id, next)))
-            })
-            .await
-    }
-
-    /// Takes visible messages, if there are any by the time the writer gets to it.
-    async fn take(
-        &self,
-        queue: &str,
-        id: i64,
-        max: usize,
-        visibility: Duration,
-    ) -> Result<Vec<Message>> {
-        let clock = self.clock.clone();
-        self.writer
-            .run(Sync::Volatile, &what(queue), move |group| {
-                let now = clock.now().as_micros();
-                take(group, id, limit(max, RECEIVE_MAX), now, micros(visibility)).map(Ok)
-            })
-            .await
+        })
+        .await
     }
 }
 
-fn take(
-    group: &Group<'_>,
-    queue: i64,
-    limit: i64,
-    now: i64,
-    visibility: i64,
-) -> rusqlite::Result<Vec<Message>> {
-    let mut select = group.connection.prepare_cached(
-        "SELECT id, body, dequeue_count FROM messages
-         WHERE queue = ?1 AND visible_at <= ?2 ORDER BY visible_at, id LIMIT ?3",
-    )?;
-    let found = select.query_map((queue, now, limit), |row| {
-        Ok((
-            row.get::<_, i64>(0)?,
-            row.get::<_, String>(1)?,
-            row.get::<_, u32>(2)?,
-        ))
-    })?;
-    let found = found.collect::<rusqlite::Result<Vec<_>>>()?;
-    let mut update = group.connection.prepare_cached(
-        "UPDATE messages SET visible_at = ?1, receipt = ?2, dequeue_count = ?3 WHERE id = ?4",
-    )?;
-    let mut messages = Vec::with_capacity(found.len());
-    for (id, body, received_before) in found {
-        let number = group.next_number();
-        let dequeue_count = received_before.saturating_add(1);
-        update.execute((now.saturating_add(visibility), number, dequeue_count, id))?;
-        let receipt = Receipt {
-            message_id: id.to_string(),
-            pop_receipt: number.to_string(),
-        };
-        messages.push(Message {
-            body,
-            receipt,
-            dequeue_count,
+/// Gives every message of a batch that failed as a whole the batch's error.
+fn spread(error: &Error, answers: &mut [Result<()>]) {
+    for answer in answers.iter_mut().filter(|answer| answer.is_ok()) {
+        *answer = Err(match error {
+            Error::NotFound { what } => Error::NotFound { what: what.clone() },
+            Error::Unauthorized { message } => Error::Unauthorized {
+                message: message.clone(),
+            },
+            Error::Corrupt { what, message } => Error::Corrupt {
+                what: what.clone(),
+                message: message.clone(),
+            },
+            other => Error::Unavailable {
+                message: other.to_string(),
+                source: None,
+            },
         });
     }
-    Ok(messages)
 }

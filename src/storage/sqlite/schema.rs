@@ -1,136 +1,202 @@
-//! The database's layout and settings.
+//! The database's tables, its settings, and how it is opened.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::errors::translate;
+use super::error::{Failure, Outcome, explain};
 use crate::storage::{Error, Result};
 
-/// The database within the data directory.
-pub(super) const FILE_NAME: &str = "jobq.db";
-
-/// The layout this program knows.
+/// The version of [`TABLES`], kept in the file. There is nothing to migrate from yet.
 const VERSION: i64 = 1;
 
-/// How often a connection asks again for a lock that another process holds. Commits take about a
-/// millisecond, so a longer pause would only add latency.
+/// Marks the file as ours ("jobq" in ASCII), so that another program's database is not written.
+const APPLICATION: i64 = 0x6a6f_6271;
+
+/// How long a connection waits for another process's transaction. Transactions take milliseconds;
+/// whoever waits this long faces a process that hangs.
+const BUSY_MAX: Duration = Duration::from_secs(10);
+
+/// How often a waiting connection asks again. Short against a commit (about a millisecond), so
+/// that processes take turns.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
-/// How often it asks before it gives up: half a minute, far beyond any commit.
-const BUSY_TRIES_MAX: i32 = 30_000;
+/// Prepared statements kept per connection: more than there are in this room.
+const STATEMENTS_MAX: usize = 64;
 
-/// Statements kept prepared in each connection; there are about thirty.
-const STATEMENT_CACHE: usize = 64;
+/// - `counter` has one row: the latest version or message id handed out.
+/// - `blobs.data` stands last, so that listings and leases do not read through it.
+/// - `messages` are found by visibility through an index that ends with the id, as every index
+///   does; what a receive or an extension writes again has the same size as before.
+/// - `entities` live in their key's tree (without rowid): queries walk it in key order. Its two
+///   indexes serve what the coordinator asks every second; see `scan`.
+const TABLES: &str = "
+    CREATE TABLE counter (value INTEGER NOT NULL) STRICT;
+    INSERT INTO counter VALUES (0);
 
-const LAYOUT: &str = "
-    CREATE TABLE counter (id INTEGER PRIMARY KEY CHECK (id = 1), value INTEGER NOT NULL);
-    INSERT INTO counter VALUES (1, 0);
-
-    CREATE TABLE containers (name TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE containers (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE blobs (
-        container TEXT NOT NULL, name TEXT NOT NULL, etag INTEGER NOT NULL, data BLOB NOT NULL,
-        PRIMARY KEY (container, name)
-    );
-    CREATE TABLE leases (
-        container TEXT NOT NULL, name TEXT NOT NULL, lease_id TEXT NOT NULL,
-        duration INTEGER NOT NULL, expires_at INTEGER NOT NULL,
-        PRIMARY KEY (container, name)
-    ) WITHOUT ROWID;
+        id INTEGER PRIMARY KEY,
+        container INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        etag INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        lease_id TEXT,
+        lease_until INTEGER,
+        lease_micros INTEGER,
+        data BLOB NOT NULL,
+        UNIQUE (container, name)
+    ) STRICT;
 
-    CREATE TABLE queues (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+    CREATE TABLE queues (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE messages (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, queue INTEGER NOT NULL, visible_at INTEGER NOT NULL,
-        receipt INTEGER NOT NULL DEFAULT 0, dequeue_count INTEGER NOT NULL DEFAULT 0,
-        sent_at INTEGER NOT NULL, body TEXT NOT NULL
-    );
-    CREATE INDEX messages_by_visibility ON messages (queue, visible_at, id);
+        id INTEGER PRIMARY KEY,
+        queue INTEGER NOT NULL,
+        visible_from INTEGER NOT NULL,
+        receipt INTEGER NOT NULL,
+        dequeue_count INTEGER NOT NULL,
+        sent_at INTEGER NOT NULL,
+        body TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX messages_by_visibility ON messages (queue, visible_from);
 
-    CREATE TABLE tables (name TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE tables (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE entities (
-        tbl TEXT NOT NULL, part TEXT NOT NULL, row TEXT NOT NULL, etag INTEGER NOT NULL,
+        table_id INTEGER NOT NULL,
+        partition_key TEXT NOT NULL,
+        row_key TEXT NOT NULL,
+        etag INTEGER NOT NULL,
         properties TEXT NOT NULL,
-        PRIMARY KEY (tbl, part, row)
-    ) WITHOUT ROWID;
-    -- The properties that sweeps look for every second, so that finished rows cost them nothing.
-    CREATE INDEX entities_by_state
-        ON entities (tbl, json_extract(properties, '$.\"workflow_state\"'));
-    CREATE INDEX entities_by_cancel
-        ON entities (tbl, json_extract(properties, '$.\"cancel_requested\"'));
+        PRIMARY KEY (table_id, partition_key, row_key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX entities_by_state ON entities
+        (table_id, json_extract(properties, '$.workflow_state'), partition_key, row_key);
+    CREATE INDEX entities_cancelled ON entities (table_id, partition_key, row_key)
+        WHERE json_extract(properties, '$.cancel_requested') = 1;
 ";
 
-/// Opens the database for the writer, creating it if it is missing.
-pub(super) fn open_for_writing(path: &Path) -> Result<Connection> {
-    let open = || -> rusqlite::Result<Connection> {
-        let mut connection = Connection::open(path)?;
-        // Readers never wait for the writer, and the writer never for readers.
-        connection.pragma_update(None, "journal_mode", "wal")?;
-        configure(&mut connection)?;
-        // What is committed survives a power cut (see the room's page for the exception).
-        connection.pragma_update(None, "synchronous", "full")?;
-        // Checkpoints every 16 MB of log: seldom enough for batches, early enough for the disk.
-        connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
-        // After a checkpoint the log is cut back, so that one burst does not keep its size for ever.
-        connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
-        create(&mut connection)?;
-        Ok(connection)
-    };
-    let connection = open().map_err(|error| translate(&error, "the data directory"))?;
-    check_version(&connection)?;
-    Ok(connection)
+/// Settings of every connection, none left to a build's default:
+/// - `synchronous=FULL`: the log is on the disk before a commit returns. Without it a power cut
+///   could take back what was acknowledged.
+/// - `fullfsync`: on macOS, "on the disk" needs more than an `fsync`; elsewhere it does nothing.
+/// - `wal_autocheckpoint`: the log goes into the database every 16 MiB, rarely enough that a
+///   burst of small commits is not slowed and often enough that readers skip little.
+/// - `journal_size_limit`: a log that one large burst blew up shrinks again.
+/// - `mmap_size=0`: with mapped files a failing disk ends the process instead of the call.
+/// - `cache_size`: 16 MiB, enough for the inner pages of queues with millions of messages.
+/// - `temp_store`: sorts never write files.
+/// - `foreign_keys`: there are none.
+/// - `trusted_schema`, `cell_size_check`: a tampered or damaged file is refused, not trusted.
+const SETTINGS: &str = "
+    PRAGMA synchronous = FULL;
+    PRAGMA fullfsync = ON;
+    PRAGMA checkpoint_fullfsync = ON;
+    PRAGMA wal_autocheckpoint = 4096;
+    PRAGMA journal_size_limit = 67108864;
+    PRAGMA mmap_size = 0;
+    PRAGMA cache_size = -16384;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA foreign_keys = OFF;
+    PRAGMA trusted_schema = OFF;
+    PRAGMA cell_size_check = ON;
+";
+
+/// Creates the data directory where it is missing.
+pub(super) fn create_dir(dir: &Path) -> Result<()> {
+    std::fs::create_dir_all(dir).map_err(|error| {
+        let shown = dir.display();
+        match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Error::Unauthorized {
+                    message: format!("the data directory {shown} cannot be created: {error}"),
+                }
+            }
+            _ => Error::unavailable(
+                format!("the data directory {shown} cannot be created: {error}"),
+                error,
+            ),
+        }
+    })
 }
 
-/// Opens the database for reading.
-pub(super) fn open_for_reading(path: &Path) -> rusqlite::Result<Connection> {
-    // Not read-only: a reader of a write-ahead log updates the log's shared index.
-    let mut connection = Connection::open_with_flags(
-        path,
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )?;
-    configure(&mut connection)?;
-    connection.pragma_update(None, "query_only", true)?;
-    Ok(connection)
+/// Opens the database for writing, and creates it where it is missing.
+pub(super) fn open_writer(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    prepare_writer(path, flags).map_err(|failure| failure.explain(path))
 }
 
-fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
-    connection.busy_handler(Some(|tries| {
+fn prepare_writer(path: &Path, flags: OpenFlags) -> Outcome<Connection> {
+    let mut db = open(path, flags)?;
+    // Has to come before anything is written; a no-op on a database that exists.
+    db.execute_batch("PRAGMA page_size = 4096; PRAGMA auto_vacuum = NONE;")?;
+    check_application(path, &db)?;
+    // Kept in the file. Readers go on while a writer commits.
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    create_tables(path, &mut db)?;
+    Ok(db)
+}
+
+/// Opens the database for reading. It must exist.
+pub(super) fn open_reader(path: &Path) -> Outcome<Connection> {
+    // Read-write all the same: the first connection after a crash has to recover the log.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = open(path, flags)?;
+    db.execute_batch("PRAGMA query_only = ON;")?;
+    Ok(db)
+}
+
+fn open(path: &Path, flags: OpenFlags) -> Outcome<Connection> {
+    let mut db = Connection::open_with_flags(path, flags)?;
+    db.busy_handler(Some(|attempts: i32| {
         std::thread::sleep(BUSY_PAUSE);
-        tries < BUSY_TRIES_MAX
+        u32::try_from(attempts).is_ok_and(|attempts| BUSY_PAUSE * attempts < BUSY_MAX)
     }))?;
-    connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-    // 16 MB of pages a connection: the hot part of queues and index, not the outputs.
-    connection.pragma_update(None, "cache_size", -16 * 1024)?;
-    // Temporary sorts stay in memory; they are bounded by a page of results.
-    connection.pragma_update(None, "temp_store", "memory")?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    db.execute_batch(SETTINGS)?;
+    Ok(db)
+}
+
+fn number(db: &Connection, sql: &str) -> rusqlite::Result<i64> {
+    db.query_row(sql, [], |row| row.get(0))
+}
+
+/// Refuses a database that is not ours or too new, before anything of it is changed.
+fn check_application(path: &Path, db: &Connection) -> Outcome<()> {
+    let refuse = |message: String| {
+        Err(Failure::Refused(Error::Corrupt {
+            what: path.display().to_string(),
+            message,
+        }))
+    };
+    if number(db, "SELECT count(*) FROM sqlite_schema")? == 0 {
+        return Ok(());
+    }
+    if number(db, "PRAGMA application_id")? != APPLICATION {
+        return refuse("it is another program's database; choose another directory".to_owned());
+    }
+    let version = number(db, "PRAGMA user_version")?;
+    if version != VERSION {
+        return refuse(format!(
+            "it has version {version}, this program knows version {VERSION}; use the program that \
+             wrote it or choose another directory"
+        ));
+    }
     Ok(())
 }
 
-/// Creates the layout in an empty database. Several processes may try at once.
-fn create(connection: &mut Connection) -> rusqlite::Result<()> {
-    let transaction =
-        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    if version(&transaction)? == 0 {
-        transaction.execute_batch(LAYOUT)?;
-        transaction.pragma_update(None, "user_version", VERSION)?;
+/// Creates the tables unless another process did.
+fn create_tables(path: &Path, db: &mut Connection) -> Outcome<()> {
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if number(&tx, "SELECT count(*) FROM sqlite_schema")? == 0 {
+        tx.execute_batch(TABLES)?;
+        tx.pragma_update(None, "application_id", APPLICATION)?;
+        tx.pragma_update(None, "user_version", VERSION)?;
     }
-    transaction.commit()
-}
-
-fn version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.pragma_query_value(None, "user_version", |row| row.get(0))
-}
-
-fn check_version(connection: &Connection) -> Result<()> {
-    match version(connection) {
-        Ok(VERSION) => Ok(()),
-        Ok(other) => Err(Error::Corrupt {
-            what: "the data directory".to_owned(),
-            message: format!(
-                "its layout is version {other}, this program knows version {VERSION}; use the \
-                 program that wrote it, or a newer one"
-            ),
-        }),
-        Err(error) => Err(translate(&error, "the data directory")),
-    }
+    check_application(path, &tx)?;
+    tx.commit()
+        .map_err(|error| Failure::Refused(explain(path, &error)))
 }

@@ -1,206 +1,228 @@
-//! The one writing thread of a process. It groups commits: all jobs that wait when it is free
-//! share one transaction, and so one sync of the disk.
+//! The one thread of this process that writes.
+//!
+//! It takes every call that waits, runs them in one transaction, commits, and answers. While a
+//! commit is under way the next calls gather, so the group's size adapts to the load by itself.
+//!
+//! If the engine fails in the middle of a group, the group is rolled back and each of its calls is
+//! run again in a transaction of its own: only those that fail by themselves are told so.
 
-use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
-use tokio::sync::oneshot;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::Semaphore;
 
-use super::errors::translate;
-use super::wake::Wakers;
+use super::call::{Call, Job};
+use super::error::explain;
+use super::waiters::Waiters;
+use crate::limits;
 use crate::storage::{Error, Result};
 
-/// Jobs of one transaction. Bounds how long a job waits for those it shares a commit with.
-const GROUP_MAX: usize = 1_024;
+/// How often the thread looks whether another process wrote something, while receivers wait.
+/// Short against what people notice; a look costs microseconds.
+const WATCH_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Whether a job's effect has to survive a power cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sync {
-    /// Yes: its commit is synced.
-    Durable,
-    /// No: losing it is within what the port allows.
-    Volatile,
-}
+/// After this much uninterrupted work the thread leaves the database alone for a moment, so that
+/// other processes, which ask once a millisecond, get a turn.
+const TURN: Duration = Duration::from_millis(40);
 
-/// Answers a job once it is known whether its transaction was committed.
-type Answer = Box<dyn FnOnce(Option<&Error>) + Send>;
+/// The moment: long enough that everyone who asks once a millisecond does so within it.
+const TURN_PAUSE: Duration = Duration::from_millis(2);
 
-/// What a job does in its transaction, or with the reason why there is none.
-type Work = Box<dyn FnOnce(Result<&Group<'_>, &Error>) -> Answer + Send>;
-
-struct Job {
-    sync: Sync,
-    work: Work,
-}
-
-/// What a job works with: the open transaction and its share of the counter.
-pub(super) struct Group<'a> {
-    /// The connection, inside a transaction.
-    pub(super) connection: &'a Connection,
-    counter: Cell<i64>,
-    wakes: RefCell<Vec<i64>>,
-}
-
-impl Group<'_> {
-    /// A number that was never used before: a version or a receipt.
-    pub(super) fn next_number(&self) -> i64 {
-        let next = self.counter.get() + 1;
-        self.counter.set(next);
-        next
-    }
-
-    /// Wakes the receivers of a queue once the transaction is committed.
-    pub(super) fn wake(&self, queue: i64) {
-        self.wakes.borrow_mut().push(queue);
-    }
-}
-
-/// The handle of the writing thread; the thread ends with it.
+/// The callers' end. Dropping it commits what is queued and ends the thread.
 pub(super) struct Writer {
-    jobs: Sender<Job>,
+    jobs: Option<Sender<Box<dyn Job>>>,
+    places: Arc<Semaphore>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection, wakers: Arc<Wakers>) -> Result<Self> {
-        let (jobs, inbox) = channel();
-        std::thread::Builder::new()
-            .name("jobq-sqlite-writer".to_owned())
-            .spawn(move || run(&connection, &inbox, &wakers))
+    /// Starts the thread on a connection that may write.
+    pub(super) fn start(db: Connection, path: PathBuf, waiters: Arc<Waiters>) -> Result<Self> {
+        let (sender, jobs) = channel();
+        let mut desk = Desk {
+            db,
+            path,
+            jobs,
+            waiters,
+            undo: Vec::new(),
+            seen: None,
+            watched: Instant::now(),
+            turn: Instant::now(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("jobq-sqlite".to_owned())
+            .spawn(move || desk.work())
             .map_err(|error| Error::unavailable("no thread for the database", error))?;
-        Ok(Self { jobs })
+        Ok(Self {
+            jobs: Some(sender),
+            places: Arc::new(Semaphore::new(limits::SQLITE_WAITING_MAX)),
+            thread: Some(thread),
+        })
     }
 
-    /// Runs `work` in a transaction, and returns its result once that is committed. An `Err` that
-    /// `work` returns must leave nothing half done: it does not undo what the job wrote.
-    pub(super) async fn run<T, F>(&self, sync: Sync, what: &str, work: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Group<'_>) -> rusqlite::Result<Result<T>> + Send + 'static,
-    {
-        let (sender, receiver) = oneshot::channel();
-        let what = what.to_owned();
-        let work = Box::new(move |group: Result<&Group<'_>, &Error>| -> Answer {
-            let result = match group {
-                Ok(group) => work(group).unwrap_or_else(|error| Err(translate(&error, &what))),
-                Err(error) => Err(copy(error)),
-            };
-            Box::new(move |failed: Option<&Error>| {
-                let result = match failed {
-                    None => result,
-                    Some(error) => Err(copy(error)),
-                };
-                // The caller may have gone away meanwhile; its job is done all the same.
-                sender.send(result).ok();
-            })
-        });
-        let ended = || Error::Unavailable {
-            message: "the database's writing thread has ended".to_owned(),
+    /// Runs a call and returns its result once it is committed. A call that was dropped before it
+    /// ran is not run.
+    pub(super) async fn call<T: Send + 'static>(&self, call: Call<T>) -> Result<T> {
+        let closed = || Error::Unavailable {
+            message: "the database's writer has stopped".to_owned(),
             source: None,
         };
-        self.jobs.send(Job { sync, work }).map_err(|_| ended())?;
-        receiver.await.unwrap_or_else(|_| Err(ended()))
+        let place = self.places.clone().acquire_owned().await;
+        let (job, answer) = call.into_job(place.map_err(|_| closed())?);
+        let jobs = self.jobs.as_ref().ok_or_else(closed)?;
+        jobs.send(job).map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
     }
 }
 
-/// The same failure, for each job of a transaction.
-fn copy(error: &Error) -> Error {
-    match error {
-        Error::Unauthorized { message } => Error::Unauthorized {
-            message: message.clone(),
-        },
-        Error::Corrupt { what, message } => Error::Corrupt {
-            what: what.clone(),
-            message: message.clone(),
-        },
-        other => Error::Unavailable {
-            message: other.to_string(),
-            source: None,
-        },
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // It only fails by panicking, which has been reported by then.
+            let _ = thread.join();
+        }
     }
 }
 
-fn run(connection: &Connection, inbox: &Receiver<Job>, wakers: &Wakers) {
-    let mut synced = true;
-    while let Ok(first) = inbox.recv() {
-        let mut jobs = vec![first];
-        while jobs.len() < GROUP_MAX
-            && let Ok(job) = inbox.try_recv()
+/// The thread's end.
+struct Desk {
+    db: Connection,
+    path: PathBuf,
+    jobs: Receiver<Box<dyn Job>>,
+    waiters: Arc<Waiters>,
+    /// What makes good calls whose callers were gone.
+    undo: Vec<Box<dyn Job>>,
+    /// The latest answer to "which version of the data is this", which only others' commits change.
+    seen: Option<i64>,
+    /// When that was asked.
+    watched: Instant,
+    /// Since when the thread has been at work without a break.
+    turn: Instant,
+}
+
+impl Desk {
+    fn work(&mut self) {
+        while let Some(group) = self.gather() {
+            self.commit(group);
+            if self.watched.elapsed() >= WATCH_INTERVAL {
+                self.watch();
+            }
+        }
+    }
+
+    /// Every job that waits, at most as many as fit a group; `None` once the callers' end is gone
+    /// and nothing is left to do.
+    fn gather(&mut self) -> Option<Vec<Box<dyn Job>>> {
+        let mut group = std::mem::take(&mut self.undo);
+        if group.is_empty() {
+            group.push(self.next()?);
+        }
+        while group.len() < limits::SQLITE_GROUP_MAX
+            && let Ok(job) = self.jobs.try_recv()
         {
-            jobs.push(job);
+            group.push(job);
         }
-        let durable = jobs.iter().any(|job| job.sync == Sync::Durable);
-        let mut answers = Vec::with_capacity(jobs.len());
-        let mut wakes = Vec::new();
-        let committed = set_sync(connection, &mut synced, durable)
-            .and_then(|()| commit(connection, jobs, &mut answers, &mut wakes))
-            .map_err(|error| translate(&error, "the data directory"));
-        let failed = committed.as_ref().err();
-        if failed.is_some() && !connection.is_autocommit() {
-            connection.execute_batch("ROLLBACK").ok();
+        Some(group)
+    }
+
+    /// The next job; waits for one, and meanwhile watches for other processes' commits.
+    fn next(&mut self) -> Option<Box<dyn Job>> {
+        match self.jobs.try_recv() {
+            Ok(job) => {
+                if self.turn.elapsed() >= TURN {
+                    std::thread::sleep(TURN_PAUSE);
+                    self.turn = Instant::now();
+                }
+                return Some(job);
+            }
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return None,
         }
-        for answer in answers {
-            answer(failed);
+        let job = loop {
+            if !self.waiters.any() {
+                break self.jobs.recv().ok();
+            }
+            match self.jobs.recv_timeout(WATCH_INTERVAL) {
+                Ok(job) => break Some(job),
+                Err(RecvTimeoutError::Timeout) => self.watch(),
+                Err(RecvTimeoutError::Disconnected) => break None,
+            }
+        };
+        self.turn = Instant::now();
+        job
+    }
+
+    /// Wakes all waiters if another process committed anything since the last look.
+    fn watch(&mut self) {
+        self.watched = Instant::now();
+        if !self.waiters.any() {
+            return;
         }
-        if failed.is_none() {
-            wakers.wake(&wakes);
+        let version = self
+            .db
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)));
+        // A failing look wakes too: the receivers' own calls will meet the failure and report it.
+        let version: Option<i64> = version.ok();
+        if version.is_none() || version != self.seen {
+            self.waiters.wake_all();
+        }
+        self.seen = version;
+    }
+
+    fn commit(&mut self, mut group: Vec<Box<dyn Job>>) {
+        group.retain(|job| !job.abandoned());
+        if group.is_empty() {
+            return;
+        }
+        match attempt(&self.db, &mut group) {
+            Ok(()) => self.answer(group),
+            Err(Broken::Run(_)) if group.len() > 1 => {
+                for job in group {
+                    self.commit(vec![job]);
+                }
+            }
+            Err(Broken::Run(error) | Broken::Transaction(error)) => {
+                for job in group {
+                    job.fail(explain(&self.path, &error));
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, group: Vec<Box<dyn Job>>) {
+        for job in &group {
+            if let Some(queue) = job.wakes() {
+                self.waiters.wake(queue);
+            }
+        }
+        for job in group {
+            self.undo.extend(job.answer());
         }
     }
 }
 
-/// Switches between syncing every commit and leaving it to the next one that does.
-fn set_sync(connection: &Connection, synced: &mut bool, durable: bool) -> rusqlite::Result<()> {
-    if *synced != durable {
-        let level = if durable { "full" } else { "normal" };
-        connection.pragma_update(None, "synchronous", level)?;
-        *synced = durable;
-    }
-    Ok(())
+/// Where a group failed.
+enum Broken {
+    /// In one of its calls.
+    Run(rusqlite::Error),
+    /// At its beginning or end, for all of them.
+    Transaction(rusqlite::Error),
 }
 
-fn commit(
-    connection: &Connection,
-    jobs: Vec<Job>,
-    answers: &mut Vec<Answer>,
-    wakes: &mut Vec<i64>,
-) -> rusqlite::Result<()> {
-    let begun = connection
-        .execute_batch("BEGIN IMMEDIATE")
-        .and_then(|()| read_counter(connection));
-    let begin = match begun {
-        Ok(begin) => begin,
-        Err(error) => {
-            let told = translate(&error, "the data directory");
-            answers.extend(jobs.into_iter().map(|job| (job.work)(Err(&told))));
-            return Err(error);
-        }
-    };
-    let group = Group {
-        connection,
-        counter: begin.into(),
-        wakes: RefCell::default(),
-    };
-    answers.extend(jobs.into_iter().map(|job| (job.work)(Ok(&group))));
-    // A failure such as a full disk may have ended the transaction by itself.
-    if connection.is_autocommit() {
-        return Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL),
-            Some("the transaction was rolled back".to_owned()),
-        ));
+/// Runs a group in one transaction, which is rolled back on any error.
+fn attempt(db: &Connection, group: &mut [Box<dyn Job>]) -> Result<(), Broken> {
+    // Taken at once: a transaction that starts as a reader could not become a writer after
+    // another process has written.
+    let tx = Transaction::new_unchecked(db, TransactionBehavior::Immediate)
+        .map_err(Broken::Transaction)?;
+    for job in group {
+        job.run(&tx).map_err(Broken::Run)?;
     }
-    if group.counter.get() != begin {
-        connection
-            .prepare_cached("UPDATE counter SET value = ?1 WHERE id = 1")?
-            .execute([group.counter.get()])?;
-    }
-    connection.execute_batch("COMMIT")?;
-    wakes.append(&mut group.wakes.borrow_mut());
-    Ok(())
-}
-
-fn read_counter(connection: &Connection) -> rusqlite::Result<i64> {
-    connection
-        .prepare_cached("SELECT value FROM counter WHERE id = 1")?
-        .query_row([], |row| row.get(0))
+    tx.commit().map_err(Broken::Transaction)
 }
