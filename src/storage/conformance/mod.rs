@@ -3,7 +3,7 @@
 //! Each case is a plain async function over a [`Subject`] and panics when a promise is broken.
 //! [`storage_conformance!`](crate::storage_conformance) expands to one named test per case:
 //!
-//! ```ignore
+//! ```text
 //! mod conformance {
 //!     crate::storage_conformance!(super::subject);
 //! }
