@@ -6,6 +6,7 @@
 
 mod conditions;
 mod definitions;
+mod state;
 mod support;
 mod traces;
 mod wire;
