@@ -138,6 +138,30 @@ pub const SQLITE_GROUP_MAX: usize = 1_024;
 /// than this.
 pub const SQLITE_READERS_MAX: usize = 4;
 
+/// Connections kept open to each service of Azure Storage: enough for every call that one process
+/// makes at once.
+pub const AZURE_CONNECTIONS_MAX: usize = 128;
+
+/// How long setting up a connection to Azure Storage may take.
+pub const AZURE_CONNECT_TIMEOUT: Duration = Duration::from_millis(2_500);
+
+/// How long Azure Storage may stay silent within one request. A receive whose answer is lost hides
+/// its messages, so no request may hang for longer than it takes to notice.
+pub const AZURE_REQUEST_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// How long a call to Azure Storage may take, its repetitions included, besides the time its bytes
+/// need.
+pub const AZURE_CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often a call to Azure Storage is made before it counts as failed.
+pub const AZURE_ATTEMPTS_MAX: usize = 3;
+
+/// Messages of one receive, as Azure Storage.
+pub const AZURE_RECEIVE_MAX: usize = 32;
+
+/// Messages sent, or deleted, at the same time by one call: Azure Storage takes them one by one.
+pub const AZURE_MESSAGES_AT_ONCE_MAX: usize = 32;
+
 // ---- Coordinator -----------------------------------------------------------------------------
 
 /// The lease on the lock blob. Azure allows 15 to 60 s; the longest survives the longest stall.

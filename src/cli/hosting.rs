@@ -89,6 +89,8 @@ fn task_environment(global: &GlobalArgs) -> Result<Vec<(String, String)>, Failur
     let storage = match &global.storage {
         // The command may run in another directory.
         StorageSpec::Sqlite(directory) => StorageSpec::Sqlite(std::path::absolute(directory)?),
+        // What else they need is in the environment that the command inherits.
+        other => other.clone(),
     };
     let mut environment = vec![
         ("JOBQ_STORAGE".to_owned(), storage.to_string()),

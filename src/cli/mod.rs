@@ -48,11 +48,14 @@ pub struct Cli {
 struct GlobalArgs {
     /// Where workflows, queues and listings live.
     #[arg(
+        help = "Where workflows, queues and listings live: sqlite:DIR, azure:ACCOUNT (signed in to \
+                by the environment's identity), azure (as AZURE_STORAGE_CONNECTION_STRING says), \
+                or azurite",
         long,
         global = true,
         env = "JOBQ_STORAGE",
         default_value = "sqlite:./jobq-data",
-        value_name = "sqlite:DIR"
+        value_name = "STORAGE"
     )]
     storage: StorageSpec,
     /// Names everything in the storage: 3 to 40 letters and digits, a letter first.

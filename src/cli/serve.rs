@@ -108,11 +108,13 @@ impl ServeArgs {
 
 pub(super) async fn run(global: &GlobalArgs, args: ServeArgs) -> Result<ExitCode, Failure> {
     let clock = Clock::system();
-    let store = open::store(global, &clock).await?;
-    let config = args.coordinator_config(global);
-    let coordinator = Arc::new(Coordinator::new(config, store.clone(), clock.clone()));
     let stop = CancellationToken::new();
     shutdown::on_signal(stop.clone())?;
+    let Some(store) = open::store_when_reachable(global, &clock, &stop).await? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let config = args.coordinator_config(global);
+    let coordinator = Arc::new(Coordinator::new(config, store.clone(), clock.clone()));
     let worker = match args.worker_queues {
         queues if queues.is_empty() => None,
         queues => {

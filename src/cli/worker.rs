@@ -25,7 +25,11 @@ pub(super) struct WorkerArgs {
 
 pub(super) async fn run(global: &GlobalArgs, args: WorkerArgs) -> Result<ExitCode, Failure> {
     let clock = Clock::system();
-    let store = open::store(global, &clock).await?;
+    let stop = CancellationToken::new();
+    shutdown::on_signal(stop.clone())?;
+    let Some(store) = open::store_when_reachable(global, &clock, &stop).await? else {
+        return Ok(ExitCode::SUCCESS);
+    };
     let queues: Vec<_> = args.queues.iter().map(QueueName::as_str).collect();
     tracing::info!(
         queues = queues.join(","),
@@ -40,8 +44,6 @@ pub(super) async fn run(global: &GlobalArgs, args: WorkerArgs) -> Result<ExitCod
         args.parallel,
         &args.settings,
     )?;
-    let stop = CancellationToken::new();
-    shutdown::on_signal(stop.clone())?;
     worker.run(stop).await;
     tracing::info!("worker stopped");
     Ok(ExitCode::SUCCESS)

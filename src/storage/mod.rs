@@ -7,7 +7,8 @@
 //! - [`TableStore`]: the index rows that listings read. Derived, never the source of truth.
 //! - [`LeaseStore`]: the coordinator's exclusive lease on a lock blob.
 //!
-//! Backends: [`memory`] for tests and simulations, [`sqlite`] for the processes of one machine.
+//! Backends: [`memory`] for tests and simulations, [`sqlite`] for the processes of one machine,
+//! [`azure`] for the cloud.
 //! Decorators: [`counting`]. `conformance` holds the cases all of them pass, one named test per case
 //! and backend; `check` refuses calls no backend takes.
 //!
@@ -16,6 +17,7 @@
 //! Each method's doc says what survives a crash once it returned `Ok`. A call that fails with
 //! [`Error::Unavailable`] may or may not have taken effect; callers must be able to repeat it.
 
+pub mod azure;
 #[doc(hidden)]
 pub mod conformance;
 pub mod counting;

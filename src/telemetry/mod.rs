@@ -14,6 +14,18 @@ pub enum LogFormat {
     Json,
 }
 
+/// Libraries that log the addresses they call, which may be signed: they stay quiet whatever the
+/// filter says.
+const LOG_ADDRESSES: [&str; 7] = [
+    "azure_core",
+    "azure_storage",
+    "azure_identity",
+    "reqwest",
+    "hyper",
+    "hyper_util",
+    "h2",
+];
+
 /// Starts logging for this process. `filter` is a level (`warn`) or a list of directives
 /// (`info,jobq::coordinator=debug`). A second call changes nothing.
 ///
@@ -22,6 +34,10 @@ pub enum LogFormat {
 pub fn start(filter: &str, format: LogFormat) -> Result<(), String> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|error| format!("the log filter {filter:?} is not valid: {error}"))?;
+    let quiet = LOG_ADDRESSES
+        .iter()
+        .filter_map(|library| format!("{library}=warn").parse().ok());
+    let filter = quiet.fold(filter, EnvFilter::add_directive);
     let registry = tracing_subscriber::registry().with(filter);
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     // A second start (in a test that runs commands in one process) keeps the first.

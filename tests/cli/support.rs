@@ -16,15 +16,31 @@ pub fn patience() -> Duration {
     Duration::from_secs(seconds.unwrap_or(60))
 }
 
-/// A data directory of its own, gone with the value.
+/// A place of its own to work in, gone with the value.
 pub struct Site {
     directory: TempDir,
+    environment: Vec<(String, String)>,
 }
 
 impl Site {
+    /// A site with a data directory.
+    #[allow(
+        dead_code,
+        reason = "the emulator's tests share this file and have no directory"
+    )]
     pub fn new() -> Self {
+        let mut site = Self::with_environment([]);
+        let data = format!("sqlite:{}", site.path().join("data").display());
+        site.environment.push(("JOBQ_STORAGE".to_owned(), data));
+        site
+    }
+
+    /// A site whose processes find their storage by these variables.
+    pub fn with_environment<const N: usize>(variables: [(&str, String); N]) -> Self {
+        let environment = variables.map(|(name, value)| (name.to_owned(), value));
         Self {
             directory: tempfile::tempdir().unwrap(),
+            environment: environment.to_vec(),
         }
     }
 
@@ -32,7 +48,7 @@ impl Site {
         self.directory.path()
     }
 
-    /// The binary, on this site's data directory and with nothing inherited from our environment
+    /// The binary, on this site's storage and with nothing inherited from our environment
     /// but what a shell needs.
     pub fn jobq(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_jobq"));
@@ -41,10 +57,7 @@ impl Site {
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
-            .env(
-                "JOBQ_STORAGE",
-                format!("sqlite:{}", self.path().join("data").display()),
-            )
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
     }

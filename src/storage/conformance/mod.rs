@@ -41,6 +41,15 @@ use crate::clock::Clock;
 /// How a test lets the backend's time pass.
 pub type Elapse = fn(Duration) -> BoxFuture<'static, ()>;
 
+/// Something an emulator does otherwise than the service it stands for. Nothing that jobq needs may
+/// be one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gap {
+    /// In Azurite's filters, `ne` also matches rows whose property has another type. No filter of
+    /// jobq uses `ne` on a property.
+    NeMatchesOtherTypes,
+}
+
 /// One backend under test.
 pub struct Subject {
     /// What is tested.
@@ -48,6 +57,7 @@ pub struct Subject {
     /// How soon "at once" is, for instance when a send wakes a waiting receive.
     pub promptly: Duration,
     elapse: Elapse,
+    gaps: Vec<Gap>,
     run: String,
     _keep: Box<dyn Any + Send>,
 }
@@ -61,6 +71,7 @@ impl Subject {
             storage,
             promptly: Duration::from_secs(2),
             elapse: |duration| Box::pin(tokio::time::sleep(duration)),
+            gaps: Vec::new(),
             // The end of an id is its random part.
             run: run.split_off(20),
             _keep: Box::new(()),
@@ -72,6 +83,24 @@ impl Subject {
     pub fn with_elapse(mut self, elapse: Elapse) -> Self {
         self.elapse = elapse;
         self
+    }
+
+    /// The same backend, for which "at once" takes as long as this.
+    #[must_use]
+    pub fn with_promptly(mut self, promptly: Duration) -> Self {
+        self.promptly = promptly;
+        self
+    }
+
+    /// The same backend, which is an emulator with these gaps.
+    #[must_use]
+    pub fn with_gaps(mut self, gaps: &[Gap]) -> Self {
+        self.gaps = gaps.to_vec();
+        self
+    }
+
+    fn has(&self, gap: Gap) -> bool {
+        self.gaps.contains(&gap)
     }
 
     /// The same backend, with something that must outlive the case, such as its directory.

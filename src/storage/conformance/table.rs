@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tokio::task::JoinSet;
 
-use super::{Subject, assert_fails};
+use super::{Gap, Subject, assert_fails};
 use crate::clock::Timestamp;
 use crate::limits;
 use crate::storage::{ETag, Entity, EntityKey, Filter, Operator, Properties, Value};
@@ -226,11 +226,11 @@ pub async fn table_filter_never_matches_a_missing_or_differently_typed_property(
         (Operator::Ge, &[]),
     ] {
         let filter = Filter::compare("a", operator, text("y"));
-        assert_eq!(
-            rows(subject, &table, &filter).await,
-            expected,
-            "{operator:?}"
-        );
+        let mut found = rows(subject, &table, &filter).await;
+        if operator == Operator::Ne && subject.has(Gap::NeMatchesOtherTypes) {
+            found.retain(|row| row != "number");
+        }
+        assert_eq!(found, expected, "{operator:?}");
     }
 }
 
