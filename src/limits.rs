@@ -57,6 +57,9 @@ pub const LABELS_MAX: usize = 32;
 /// Bytes of a label's key, and of its value.
 pub const LABEL_BYTES_MAX: usize = 128;
 
+/// Bytes of a configuration file; an honest one has a few hundred.
+pub const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
+
 // ---- Messages and outputs --------------------------------------------------------------------
 
 /// Bytes of one task or completion message after XML escaping. Azure Storage allows 64 KiB; the

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::GlobalArgs;
-use super::duration;
 use super::exit::Failure;
+use super::{GlobalArgs, duration, open};
 use crate::clock::Clock;
-use crate::config::StorageSpec;
+use crate::config::{FilesSpec, QueuesSpec, StorageSpec};
 use crate::coordinator::{CoordinatorConfig, HolderInfo, OnHeld};
 use crate::limits::WORKER_PARALLEL_MAX;
 use crate::store::WorkflowStore;
@@ -73,29 +72,52 @@ pub(super) fn worker(
     config.idle_backoff_max = settings.max_idle_backoff;
     config.completion_send_attempts_max = settings.completion_send_max_attempts;
     let runner = ShellRunner::new(settings.kill_timeout).with_env(task_environment(global)?);
-    Worker::new(
+    if let Some(files) = &global.file_storage {
+        config.files_container.clone_from(&files.container);
+    }
+    let worker = Worker::new(
         config,
         store.storage().clone(),
         store.names().clone(),
         Arc::new(StoredStates::new(store.clone())),
         Arc::new(runner),
         clock.clone(),
-    )
-    .map_err(|error| Failure::Usage(error.to_string()))
+    );
+    let worker = worker.map_err(|error| Failure::Usage(error.to_string()))?;
+    match &global.file_storage {
+        None => Ok(worker),
+        Some(files) => Ok(worker.with_files(open::storage(&files.storage, clock)?.blobs)),
+    }
 }
 
 /// What lets `jobq` inside a task's command find the same storage and itself.
 fn task_environment(global: &GlobalArgs) -> Result<Vec<(String, String)>, Failure> {
-    let storage = match &global.storage {
+    let absolute = |spec: &StorageSpec| match spec {
         // The command may run in another directory.
-        StorageSpec::Sqlite(directory) => StorageSpec::Sqlite(std::path::absolute(directory)?),
+        StorageSpec::Sqlite(directory) => std::path::absolute(directory).map(StorageSpec::Sqlite),
         // What else they need is in the environment that the command inherits.
-        other => other.clone(),
+        other => Ok(other.clone()),
     };
     let mut environment = vec![
-        ("JOBQ_STORAGE".to_owned(), storage.to_string()),
+        (
+            "JOBQ_STORAGE".to_owned(),
+            absolute(&global.storage)?.to_string(),
+        ),
         ("JOBQ_PREFIX".to_owned(), global.prefix.to_string()),
     ];
+    if let Some(QueuesSpec(spec)) = &global.queue_storage {
+        environment.push((
+            "JOBQ_WORKFLOW_QUEUES".to_owned(),
+            absolute(spec)?.to_string(),
+        ));
+    }
+    if let Some(files) = &global.file_storage {
+        let files = FilesSpec {
+            storage: absolute(&files.storage)?,
+            container: files.container.clone(),
+        };
+        environment.push(("JOBQ_WORKFLOW_BLOBS".to_owned(), files.to_string()));
+    }
     let executable = std::env::current_exe().ok();
     if let Some(directory) = executable.as_deref().and_then(Path::parent) {
         let path = std::env::var("PATH").unwrap_or_default();

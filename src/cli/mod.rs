@@ -5,6 +5,7 @@
 //! an invalid definition, 130 interrupted.
 
 mod cancel;
+mod config;
 mod definition_file;
 mod duration;
 mod exit;
@@ -15,6 +16,7 @@ mod output;
 mod progress;
 mod run;
 mod serve;
+mod settings;
 mod shutdown;
 mod status;
 mod submit;
@@ -24,11 +26,12 @@ mod tasks;
 mod validate;
 mod worker;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
-use crate::config::StorageSpec;
+use crate::config::{FilesSpec, QueuesSpec, StorageSpec};
 use crate::telemetry::{self, LogFormat};
 use crate::wire::Prefix;
 use exit::Failure;
@@ -58,6 +61,28 @@ struct GlobalArgs {
         value_name = "STORAGE"
     )]
     storage: StorageSpec,
+    /// Where task and completion queues live, if not with the rest: an account of Azure Storage, or
+    /// any storage.
+    #[arg(
+        long,
+        global = true,
+        env = "JOBQ_WORKFLOW_QUEUES",
+        value_name = "STORAGE"
+    )]
+    queue_storage: Option<QueuesSpec>,
+    /// Where the files that tasks name as outputs go: an account and a container. The container
+    /// `jobq-workflow-data` beside the state unless given.
+    #[arg(
+        long,
+        global = true,
+        env = "JOBQ_WORKFLOW_BLOBS",
+        value_name = "ACCOUNT/CONTAINER"
+    )]
+    file_storage: Option<FilesSpec>,
+    /// The configuration file; `jobq.yaml` here or in the user's directory of configurations unless
+    /// given.
+    #[arg(long, global = true, env = "JOBQ_WORKFLOW_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Names everything in the storage: 3 to 40 letters and digits, a letter first.
     #[arg(long, global = true, env = "JOBQ_PREFIX", default_value = "Jobq")]
     prefix: Prefix,
@@ -108,6 +133,8 @@ enum Command {
     Output(output::OutputArgs),
     /// Asks for a workflow to be cancelled.
     Cancel(cancel::CancelArgs),
+    /// Shows the effective settings and where each comes from.
+    Config(config::ConfigArgs),
     /// Inside a task's command: reads the parents' outputs, sets the task's own.
     Task(task::TaskArgs),
 }
@@ -124,7 +151,16 @@ impl Command {
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let layers = match settings::load(Cli::command(), std::env::args_os(), var) {
+        Ok(layers) => layers,
+        Err(failure) => return failure.report(),
+    };
+    let matches = layers.command.clone().get_matches();
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     let filter = cli
         .global
         .log
@@ -133,6 +169,10 @@ pub fn main() -> ExitCode {
     let started = telemetry::start(filter, cli.global.log_format);
     if let Err(message) = started {
         return Failure::Usage(message).report();
+    }
+    if let (Command::Config(args), Some((_, inner))) = (&cli.command, matches.subcommand()) {
+        let shown = config::run(&cli.global, args, &layers.command, inner, &layers.origins);
+        return shown.unwrap_or_else(|failure| failure.report());
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -162,6 +202,8 @@ impl Cli {
             Command::Output(args) => output::run(&global, args).await,
             Command::Cancel(args) => cancel::run(&global, args).await,
             Command::Task(args) => task::run(&global, args).await,
+            // It needs no runtime and was answered before there was one.
+            Command::Config(_) => Ok(ExitCode::SUCCESS),
         }
     }
 }

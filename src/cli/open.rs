@@ -6,9 +6,10 @@ use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
 use super::GlobalArgs;
+use super::config::Row;
 use super::exit::Failure;
 use crate::clock::Clock;
-use crate::config::{AccountSecret, AzuriteAddress, ConnectionString, StorageSpec};
+use crate::config::{AccountSecret, AzuriteAddress, ConnectionString, QueuesSpec, StorageSpec};
 use crate::control::Control;
 use crate::storage::azure::{Account, AzureStorage, Credential, Endpoints};
 use crate::storage::sqlite::SqliteStorage;
@@ -60,31 +61,77 @@ pub(super) async fn store_when_reachable(
 }
 
 fn unchecked(global: &GlobalArgs, clock: &Clock) -> Result<WorkflowStore, Failure> {
-    let storage = storage(&global.storage, clock)?;
+    let mut storage = storage(&global.storage, clock)?;
+    if let Some(QueuesSpec(spec)) = &global.queue_storage {
+        storage.queues = self::storage(spec, clock)?.queues;
+    }
     Ok(WorkflowStore::new(
         storage,
         Names::new(global.prefix.clone()),
     ))
 }
 
-fn storage(spec: &StorageSpec, clock: &Clock) -> Result<Storage, Failure> {
-    let account = match spec {
-        StorageSpec::Sqlite(directory) => {
-            let opened = SqliteStorage::open(directory, clock.clone());
-            let opened = opened.with_context(|| format!("cannot open {spec}"))?;
-            return Ok(Storage::from_backend(opened));
-        }
+/// Opens a storage without looking whether it is there.
+pub(super) fn storage(spec: &StorageSpec, clock: &Clock) -> Result<Storage, Failure> {
+    let Some(account) = account(spec)? else {
+        let StorageSpec::Sqlite(directory) = spec else {
+            return Err(anyhow::anyhow!("{spec} is no directory").into());
+        };
+        let opened = SqliteStorage::open(directory, clock.clone());
+        let opened = opened.with_context(|| format!("cannot open {spec}"))?;
+        return Ok(Storage::from_backend(opened));
+    };
+    let opened = AzureStorage::new(&account, clock.clone());
+    let opened = opened.with_context(|| format!("cannot open {spec}"))?;
+    Ok(Storage::from_backend(std::sync::Arc::new(opened)))
+}
+
+/// The account that a storage is; none for a directory.
+fn account(spec: &StorageSpec) -> Result<Option<Account>, Failure> {
+    Ok(Some(match spec {
+        StorageSpec::Sqlite(_) => return Ok(None),
         StorageSpec::Azure { account } => Account {
             name: account.clone(),
             endpoints: Endpoints::public(account),
             credential: Credential::Identity,
         },
-        StorageSpec::AzureConnectionString => described()?,
+        StorageSpec::AzureConnectionString => of_connection_string()?,
         StorageSpec::Azurite => emulator()?,
-    };
-    let opened = AzureStorage::new(&account, clock.clone());
-    let opened = opened.with_context(|| format!("cannot open {spec}"))?;
-    Ok(Storage::from_backend(std::sync::Arc::new(opened)))
+    }))
+}
+
+/// What the storages come to, for `jobq config`.
+pub(super) fn described(global: &GlobalArgs) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    let queues = global.queue_storage.as_ref().map(|QueuesSpec(spec)| spec);
+    let files = global.file_storage.as_ref().map(|files| &files.storage);
+    for (name, spec) in [
+        ("storage", Some(&global.storage)),
+        ("queues", queues),
+        ("blobs", files),
+    ] {
+        let Some(spec) = spec else { continue };
+        let Some(account) = account(spec)? else {
+            continue;
+        };
+        let from = match spec {
+            StorageSpec::AzureConnectionString => CONNECTION_STRING.to_owned(),
+            other => other.to_string(),
+        };
+        let shown = [
+            ("account", account.name),
+            ("blob endpoint", account.endpoints.blob),
+            ("queue endpoint", account.endpoints.queue),
+            ("table endpoint", account.endpoints.table),
+            ("credential", account.credential.to_string()),
+        ];
+        rows.extend(shown.into_iter().map(|(part, value)| Row {
+            setting: format!("{name}: {part}"),
+            value: Some(value),
+            from: from.clone(),
+        }));
+    }
+    Ok(rows)
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -104,7 +151,7 @@ fn emulator() -> Result<Account, Failure> {
 }
 
 /// The account of the connection string in the environment.
-fn described() -> Result<Account, Failure> {
+fn of_connection_string() -> Result<Account, Failure> {
     let Some(text) = variable(CONNECTION_STRING) else {
         return Err(Failure::Usage(format!(
             "{CONNECTION_STRING} is not set; set it, or use --storage azure:ACCOUNT to sign in with \

@@ -35,8 +35,9 @@ pub(super) struct ServeArgs {
     worker: WorkerSettings,
 }
 
+/// Settings of a coordinator.
 #[derive(Debug, Args)]
-struct CoordinatorSettings {
+pub(super) struct CoordinatorSettings {
     /// Completions asked for in one receive; as many as the queue allows unless given.
     #[arg(long, env = "JOBQ_COMPLETION_BATCH_SIZE", value_name = "N")]
     batch_size: Option<usize>,

@@ -42,6 +42,16 @@ fn seconds(from: Option<Timestamp>, to: Option<Timestamp>) -> String {
     }
 }
 
+/// Settings with their values and where these come from.
+pub(super) fn settings(rows: &[super::config::Row]) -> String {
+    let mut table = table(&["SETTING", "VALUE", "FROM"]);
+    for row in rows {
+        let value = row.value.as_deref().unwrap_or("-");
+        table.add_row([row.setting.as_str(), value, row.from.as_str()]);
+    }
+    finished(&table)
+}
+
 /// The tasks of a workflow, each with its state and its output or error.
 pub(super) fn tasks(tasks: &[TaskView]) -> String {
     let mut table = table(&[

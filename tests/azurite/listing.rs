@@ -68,7 +68,7 @@ async fn ten_thousand_rows_are_listed_once_each_while_others_are_inserted() {
         }
     }
     assert!(pages >= ROWS / 700, "{pages} pages");
-    let distinct: BTreeSet<&str> = listed.iter().map(|id| id.as_ref()).collect();
+    let distinct: BTreeSet<&str> = listed.iter().map(AsRef::as_ref).collect();
     assert_eq!(distinct.len(), listed.len(), "a row was listed twice");
     for id in &ids {
         assert!(distinct.contains(id.as_str()), "{id} is missing");

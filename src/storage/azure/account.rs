@@ -74,6 +74,16 @@ impl fmt::Debug for Credential {
     }
 }
 
+impl fmt::Display for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Key(_) => "account key (***)",
+            Self::Sas(_) => "shared access signature (***)",
+            Self::Identity => "identity of the environment",
+        })
+    }
+}
+
 /// An account of Azure Storage, or the emulator's.
 #[derive(Debug, Clone)]
 pub struct Account {
