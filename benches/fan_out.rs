@@ -56,13 +56,9 @@ async fn fan_out(tasks: usize, storage: Storage, clock: Clock) -> Result<(), Box
     let coordinator = start(&store, &clock, &stop, &parts).await?;
 
     let control = Control::new(store.clone(), clock, Some(coordinator));
-    let request = SubmitRequest {
-        definition: definition(tasks)?,
-        id: None,
-        max_fan_in: None,
-    };
+    let request = SubmitRequest::new(definition(tasks)?);
     let started = Instant::now();
-    let id = control.submit(request).await?.id;
+    let id = control.submit(request).await?.workflow_id;
     let submitted = started.elapsed();
     // The row costs next to nothing to look at, unlike the state of a large workflow.
     while !store
@@ -73,7 +69,7 @@ async fn fan_out(tasks: usize, storage: Storage, clock: Clock) -> Result<(), Box
         tokio::time::sleep(LOOK_PAUSE).await;
     }
     let ended = started.elapsed();
-    let workflow = control.get(&id).await?;
+    let workflow = control.get(&id).await?.value;
     stop.cancel();
     parts.wait().await;
     print(&workflow, submitted, ended, &counting);

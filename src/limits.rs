@@ -60,6 +60,18 @@ pub const LABEL_BYTES_MAX: usize = 128;
 /// Bytes of a configuration file; an honest one has a few hundred.
 pub const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Workflows of one batch submit: each is a few storage calls, and the caller waits for all.
+pub const SUBMIT_BATCH_MAX: usize = 100;
+
+/// Bytes of an idempotency key, as its draft standard's examples need and then some.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
+
+/// Bytes of a page token: a key of the index and its envelope.
+pub const PAGE_TOKEN_BYTES_MAX: usize = 4 * 1024;
+
+/// Workflows that one purge removes; repeat it for more.
+pub const PURGE_MAX: usize = 1_000;
+
 // ---- Messages and outputs --------------------------------------------------------------------
 
 /// Bytes of one task or completion message after XML escaping. Azure Storage allows 64 KiB; the

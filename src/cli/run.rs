@@ -144,20 +144,20 @@ async fn submit_and_watch(
     stop: &CancellationToken,
 ) -> Result<Ended, Failure> {
     let request = SubmitRequest {
-        definition,
         id: args.id.clone(),
         max_fan_in: args.max_fan_in,
+        ..SubmitRequest::new(definition)
     };
     let submitted = control.submit(request).await?;
     if args.output == OutputFormat::Table {
-        print(format!("{}\n", submitted.id))?;
+        print(format!("{}\n", submitted.workflow_id))?;
     }
     let progress = Progress::new();
-    let mut watch = control.watch(&submitted.id);
+    let mut watch = control.watch(&submitted.workflow_id);
     let ended = loop {
         let snapshot = tokio::select! {
             biased;
-            () = stop.cancelled() => break Ended::Interrupted(submitted.id),
+            () = stop.cancelled() => break Ended::Interrupted(submitted.workflow_id),
             snapshot = watch.next() => snapshot?,
         };
         progress.show(&snapshot);

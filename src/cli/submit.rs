@@ -18,6 +18,9 @@ pub(super) struct SubmitArgs {
     /// The workflow's id, which makes it safe to repeat the command; a fresh one unless given.
     #[arg(long)]
     id: Option<WorkflowId>,
+    /// A label, as KEY=VALUE; may be repeated. Stronger than the definition's.
+    #[arg(long = "label", value_parser = super::parse_label, value_name = "KEY=VALUE")]
+    labels: Vec<(String, String)>,
     /// Rewrites tasks with more dependencies than this into sequential batches.
     #[arg(long, value_name = "N")]
     max_fan_in: Option<usize>,
@@ -38,15 +41,16 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> Result<ExitCod
     let control = open::control(global).await?;
     for definition in definitions {
         let request = SubmitRequest {
-            definition,
             id: args.id.clone(),
+            labels: args.labels.iter().cloned().collect(),
             max_fan_in: args.max_fan_in,
+            ..SubmitRequest::new(definition)
         };
         let result = control.submit(request).await?;
         if !result.created {
-            eprintln!("workflow {} was submitted before", result.id);
+            eprintln!("workflow {} was submitted before", result.workflow_id);
         }
-        print(format!("{}\n", result.id))?;
+        print(format!("{}\n", result.workflow_id))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::exit::{Failure, print, print_json};
 use super::{GlobalArgs, OutputFormat, open, table};
+use crate::control::TaskListRequest;
 use crate::workflow::{TaskState, WorkflowId};
 
 #[derive(Debug, Args)]
@@ -15,6 +16,12 @@ pub(super) struct TasksArgs {
     /// Only tasks in this state; may be repeated.
     #[arg(long = "state", value_parser = parse_state, value_name = "STATE")]
     states: Vec<TaskState>,
+    /// Only tasks of this queue.
+    #[arg(long)]
+    queue: Option<String>,
+    /// Only tasks whose name starts so.
+    #[arg(long, value_name = "PREFIX")]
+    name: Option<String>,
     /// How to print them.
     #[arg(short, long, value_enum, default_value_t)]
     output: OutputFormat,
@@ -28,8 +35,17 @@ fn parse_state(word: &str) -> Result<TaskState, String> {
 }
 
 pub(super) async fn run(global: &GlobalArgs, args: TasksArgs) -> Result<ExitCode, Failure> {
-    let mut tasks = open::control(global).await?.tasks(&args.id).await?;
-    tasks.retain(|task| args.states.is_empty() || args.states.contains(&task.state));
+    let request = TaskListRequest {
+        states: args.states,
+        queue: args.queue,
+        name_prefix: args.name,
+        ..TaskListRequest::default()
+    };
+    let tasks = open::control(global)
+        .await?
+        .tasks(&args.id, &request)
+        .await?;
+    let tasks = tasks.value.tasks;
     match args.output {
         OutputFormat::Json => print_json(&tasks)?,
         OutputFormat::Table => print(table::tasks(&tasks))?,

@@ -9,16 +9,26 @@
 
 mod cancel;
 mod error;
+mod explain;
+pub mod graph;
 mod list;
+pub mod page_token;
 mod read;
+mod remove;
+mod retry;
 mod submit;
+mod summary;
 mod view;
 mod watch;
 
 pub use error::{Error, Result};
-pub use list::ListRequest;
-pub use read::TaskOutput;
-pub use submit::{SubmitRequest, SubmitResult};
+pub use explain::{Explanation, Finding};
+pub use list::{ListOrder, ListRequest, WorkflowPage};
+pub use read::{TaskListRequest, TaskOutput, TaskPage, Versioned};
+pub use remove::{PurgeRequest, PurgeResult};
+pub use retry::{RetryRequest, RetryResult};
+pub use submit::{SubmitRequest, SubmitResult, ValidateResult};
+pub use summary::Summary;
 pub use view::{TaskCounts, TaskView, WorkflowView};
 pub use watch::{Change, Snapshot, Watch};
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::clock::Timestamp;
 use crate::workflow::runtime::{Counts, Runtime, Task, TaskIndex};
@@ -11,7 +12,7 @@ use crate::workflow::{
 };
 
 /// How many tasks of a workflow are in each state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[expect(missing_docs, reason = "each field is the state of its name")]
 pub struct TaskCounts {
     pub total: u32,
@@ -41,10 +42,21 @@ impl From<&Counts> for TaskCounts {
     }
 }
 
+/// `all`, `any`, `all_settled`, or how many at least.
+#[derive(ToSchema)]
+#[schema(as = DepPolicy)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "describes the JSON form of DepPolicy")]
+enum DepPolicySchema {
+    Word(String),
+    AtLeast(u32),
+}
+
 /// One workflow, from its state.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct WorkflowView {
     /// The id.
+    #[schema(value_type = String)]
     pub workflow_id: WorkflowId,
     /// The name, for people.
     pub name: String,
@@ -55,12 +67,15 @@ pub struct WorkflowView {
     /// Why it failed.
     pub error: Option<String>,
     /// When it was submitted.
+    #[schema(value_type = String)]
     pub created_at: Timestamp,
     /// When it last changed.
+    #[schema(value_type = String)]
     pub updated_at: Timestamp,
     /// For people and listings.
     pub labels: BTreeMap<String, String>,
     /// The queue of tasks that named none.
+    #[schema(value_type = String)]
     pub default_queue: QueueName,
     /// When it counts as completed.
     pub result_policy: ResultPolicy,
@@ -91,29 +106,38 @@ impl WorkflowView {
 }
 
 /// One task, from its workflow's state.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TaskView {
     /// The name.
+    #[schema(value_type = String)]
     pub name: TaskName,
     /// Where it is in its life.
     pub state: TaskState,
     /// The latest attempt that was dispatched; 0 if none was.
     pub attempt_no: u32,
+    /// How often a person had it run again; attempts are counted afresh each time.
+    pub retry_no: u32,
     /// How many more attempts follow a failed one.
     pub num_retries: u32,
     /// The queue whose workers run it.
+    #[schema(value_type = String)]
     pub queue: QueueName,
     /// The tasks it waits for.
+    #[schema(value_type = Vec<String>)]
     pub depends_on: Vec<TaskName>,
     /// How many of them must be satisfied.
+    #[schema(value_type = DepPolicySchema)]
     pub dep_policy: DepPolicy,
     /// What must be true of their outputs.
     pub condition: Option<String>,
     /// How long one attempt may take.
+    #[schema(value_type = Option<f64>)]
     pub timeout_s: Option<Seconds>,
     /// When its latest attempt was dispatched.
+    #[schema(value_type = Option<String>)]
     pub started_at: Option<Timestamp>,
     /// When it became terminal.
+    #[schema(value_type = Option<String>)]
     pub completed_at: Option<Timestamp>,
     /// Its output: JSON text, or `blob:` and a path.
     pub output_ref: Option<String>,
@@ -128,6 +152,7 @@ impl TaskView {
             name: task.name().clone(),
             state: task.state(),
             attempt_no: task.attempt_no(),
+            retry_no: task.retry_no(),
             num_retries: task.num_retries(),
             queue: task.queue().clone(),
             depends_on: task.parents().iter().map(name_of).collect(),

@@ -111,9 +111,10 @@ impl Actor {
             self.index_lags(terminal || tally.cancels > 0);
             etag
         };
-        // A row that says otherwise than a terminal state was left behind by a crash.
-        if batch.inspect && runtime.state().is_terminal() {
-            self.index_lags(true);
+        // A row that says otherwise than the state was left behind by a crash, or by a retry that
+        // asked for this look.
+        if batch.inspect {
+            self.index_lags(runtime.state().is_terminal());
         }
         self.count(&tally);
         self.cached = Some(Loaded { runtime, etag });
@@ -149,6 +150,7 @@ impl Actor {
             };
             let completion = Completion {
                 attempt_no: report.attempt_no,
+                retry_no: report.retry_no,
                 success: report.success,
                 output_ref: report
                     .output_ref

@@ -160,6 +160,7 @@ fn message_for(runtime: &Runtime, index: TaskIndex) -> Result<OutgoingMessage, T
             workflow_id: header.workflow_id.clone(),
             task: task.name().clone(),
             attempt_no: task.attempt_no() + 1,
+            retry_no: task.retry_no(),
             upstream: Some(UpstreamRefs(upstream)),
             traceparent: header.traceparent.clone(),
         },

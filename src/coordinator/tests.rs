@@ -161,6 +161,7 @@ fn completion(id: &WorkflowId, task: &str, attempt_no: u32, success: bool) -> Co
         output_ref: None,
         error: (!success).then(|| "exit code 1".to_owned()),
         attempt_no: Some(attempt_no),
+        retry_no: None,
         exit_code: None,
         worker_id: None,
         started_at: None,

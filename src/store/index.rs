@@ -1,6 +1,9 @@
 //! The index rows of workflows.
 
+use std::collections::BTreeMap;
+
 use super::{Error, Result, WorkflowStore};
+use crate::clock::Timestamp;
 use crate::storage::{self, Compare, Entity, EntityKey, Filter, Operator, Properties, Value};
 use crate::wire::Names;
 use crate::wire::index_row::{self, CANCEL_REQUESTED, IndexRow, WORKFLOW_STATE};
@@ -14,6 +17,12 @@ pub struct RowFilter {
     pub states: Vec<WorkflowState>,
     /// Only workflows whose name starts so.
     pub name_prefix: Option<String>,
+    /// Only workflows with these labels.
+    pub labels: BTreeMap<String, String>,
+    /// Only workflows submitted at this moment or later.
+    pub created_from: Option<Timestamp>,
+    /// Only workflows submitted before this moment.
+    pub created_to: Option<Timestamp>,
 }
 
 /// A page of rows.
@@ -34,13 +43,10 @@ impl WorkflowStore {
     pub async fn index_progress(&self, runtime: &Runtime) -> Result<()> {
         let key = key_of(&runtime.header().workflow_id);
         let row = index_row::progress(runtime);
-        match self
-            .storage
-            .tables
-            .merge(self.names.index_table(), &key, row, None)
-            .await
-        {
-            Ok(_) | Err(storage::Error::NotFound { .. }) => Ok(()),
+        let table = self.names.index_table();
+        match self.storage.tables.merge(table, &key, row, None).await {
+            Ok(_) => self.recent_progress(runtime).await,
+            Err(storage::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -64,6 +70,45 @@ impl WorkflowStore {
         }
     }
 
+    /// Takes a request to cancel back, before a retry: one that is made afterwards counts.
+    ///
+    /// # Errors
+    /// The storage's own.
+    pub async fn clear_cancel(&self, id: &WorkflowId) -> Result<()> {
+        let row = Properties::from([(CANCEL_REQUESTED.to_owned(), Value::Bool(false))]);
+        let table = self.names.index_table();
+        match self
+            .storage
+            .tables
+            .merge(table, &key_of(id), row, None)
+            .await
+        {
+            Ok(_) | Err(storage::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Has whoever leads look at a workflow within its poll interval, though nothing in the row
+    /// says that there is something to do: a row that says `pending` is looked at, and then says
+    /// what is true.
+    ///
+    /// # Errors
+    /// The storage's own.
+    pub async fn ask_for_a_look(&self, id: &WorkflowId) -> Result<()> {
+        let pending = Value::String(WorkflowState::Pending.as_str().to_owned());
+        let row = Properties::from([(WORKFLOW_STATE.to_owned(), pending)]);
+        let table = self.names.index_table();
+        match self
+            .storage
+            .tables
+            .merge(table, &key_of(id), row, None)
+            .await
+        {
+            Ok(_) | Err(storage::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The row of one workflow.
     ///
     /// # Errors
@@ -81,7 +126,8 @@ impl WorkflowStore {
         }
     }
 
-    /// A page of at most `limit` (1 to 1,000) rows; it may be short and still have a successor.
+    /// A page of at most `limit` (1 to 1,000) rows, in the order of the table; it may be short and
+    /// still have a successor.
     ///
     /// # Errors
     /// The storage's own.
@@ -92,6 +138,58 @@ impl WorkflowStore {
         limit: usize,
     ) -> Result<RowPage> {
         self.query(&filter.to_storage(), after, limit).await
+    }
+
+    /// Up to `limit` (1 to 1,000) rows in the order of their ids, after an id if one is given, and
+    /// whether there are more. Reads every partition once.
+    ///
+    /// # Errors
+    /// The storage's own.
+    pub async fn rows_by_id(
+        &self,
+        filter: &RowFilter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<IndexRow>, bool)> {
+        let filter = filter.to_storage();
+        let partitions = Names::partition_keys().map(|partition| {
+            let filter = &filter;
+            async move { self.partition_by_id(&partition, filter, after, limit).await }
+        });
+        let mut rows = Vec::new();
+        for found in futures::future::join_all(partitions).await {
+            rows.extend(found?);
+        }
+        rows.sort_unstable_by(|one, another| one.workflow_id.cmp(&another.workflow_id));
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        Ok((rows, more))
+    }
+
+    /// One row more than `limit` of one partition, if there are so many.
+    async fn partition_by_id(
+        &self,
+        partition: &str,
+        filter: &Filter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<IndexRow>> {
+        let here = Filter::eq("PartitionKey", Value::String(partition.to_owned()));
+        let filter = Filter::And(vec![here, filter.clone()]);
+        let mut after = after.map(|id| EntityKey {
+            partition: partition.to_owned(),
+            row: id.to_owned(),
+        });
+        let mut rows = Vec::new();
+        loop {
+            let wanted = (limit + 1 - rows.len()).min(crate::limits::PAGE_MAX);
+            let page = self.query(&filter, after.as_ref(), wanted).await?;
+            rows.extend(page.rows);
+            after = page.next;
+            if after.is_none() || rows.len() > limit {
+                return Ok(rows);
+            }
+        }
     }
 
     /// A page of the rows that a sweep must look at: workflows that were never activated, and
@@ -149,25 +247,25 @@ impl WorkflowStore {
         let key = key_of(&runtime.header().workflow_id);
         let mut row = index_row::complete(runtime);
         match tables.insert(table, &key, row.clone()).await {
-            Ok(_) => Ok(()),
+            Ok(_) => {}
             Err(storage::Error::AlreadyExists { .. }) => {
                 row.remove(CANCEL_REQUESTED);
                 tables.merge(table, &key, row, None).await?;
-                Ok(())
             }
-            Err(error) => Err(error.into()),
+            Err(error) => return Err(error.into()),
         }
+        self.write_recent(runtime).await
     }
 }
 
-fn key_of(id: &WorkflowId) -> EntityKey {
+pub(super) fn key_of(id: &WorkflowId) -> EntityKey {
     EntityKey {
         partition: Names::partition_key(id),
         row: id.to_string(),
     }
 }
 
-fn read(entity: &Entity) -> Option<IndexRow> {
+pub(super) fn read(entity: &Entity) -> Option<IndexRow> {
     IndexRow::read(&entity.key.row, &entity.properties)
 }
 
@@ -176,7 +274,7 @@ fn state_is(state: WorkflowState) -> Filter {
 }
 
 impl RowFilter {
-    fn to_storage(&self) -> Filter {
+    pub(super) fn to_storage(&self) -> Filter {
         let mut parts = Vec::new();
         if !self.states.is_empty() {
             parts.push(Filter::Or(
@@ -186,6 +284,21 @@ impl RowFilter {
         if let Some(prefix) = &self.name_prefix {
             parts.extend(starts_with("name", prefix));
         }
+        let labels = self.labels.iter().map(|(key, value)| {
+            Filter::eq(index_row::label_property(key), Value::String(value.clone()))
+        });
+        parts.extend(labels);
+        let created = [
+            (Operator::Ge, self.created_from),
+            (Operator::Lt, self.created_to),
+        ];
+        parts.extend(created.into_iter().filter_map(|(operator, time)| {
+            Some(Filter::compare(
+                "created_at",
+                operator,
+                Value::DateTime(time?),
+            ))
+        }));
         if parts.is_empty() {
             Filter::Everything
         } else {

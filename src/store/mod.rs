@@ -12,10 +12,13 @@
 mod error;
 mod index;
 mod outputs;
+mod recent;
+mod remove;
 mod state;
 
 pub use error::{Error, Result};
 pub use index::{RowFilter, RowPage};
+pub use remove::Removed;
 pub use state::{Loaded, LoadedIfChanged, Submitted};
 
 use crate::storage::Storage;
@@ -65,6 +68,7 @@ impl WorkflowStore {
             .await?;
         queues.create_queue(self.names.completion_queue()).await?;
         tables.create_table(self.names.index_table()).await?;
+        tables.create_table(self.names.recent_table()).await?;
         Ok(())
     }
 }

@@ -32,6 +32,9 @@ pub struct CompletionMessage {
     /// The attempt, from 1. Old workers do not say; then it is taken for the current one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt_no: Option<u32>,
+    /// How often a person had the task run again before the attempt, as its message said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_no: Option<u32>,
     /// The exit code of the command, where it ran and was not killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -106,6 +109,7 @@ struct Layer<'a> {
     output_ref: Option<OutputRef>,
     error: Option<String>,
     attempt_no: Option<u32>,
+    retry_no: Option<u32>,
     #[serde(default, deserialize_with = "lenient")]
     exit_code: Option<i32>,
     #[serde(default, deserialize_with = "lenient")]
@@ -142,6 +146,7 @@ impl Layer<'_> {
             output_ref: self.output_ref,
             error: self.error.map(|error| bounded_text(error, ERROR_BYTES_MAX)),
             attempt_no: self.attempt_no,
+            retry_no: self.retry_no,
             exit_code: self.exit_code,
             worker_id: self.worker_id,
             started_at: self.started_at,

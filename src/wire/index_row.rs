@@ -3,7 +3,10 @@
 //! Derived from the state blob, except `cancel_requested`, which only submit, cancel and retry
 //! write. Progress is merged, so that it never overwrites a cancel.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::clock::Timestamp;
 use crate::storage::{Properties, Value};
@@ -11,7 +14,8 @@ use crate::workflow::runtime::Runtime;
 use crate::workflow::{TaskState, WorkflowState};
 
 /// A row as listings show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = WorkflowSummary)]
 pub struct IndexRow {
     /// The workflow's id (the row key).
     pub workflow_id: String,
@@ -38,11 +42,15 @@ pub struct IndexRow {
     /// The queues its tasks use, sorted.
     pub queues_used: Vec<String>,
     /// When it was submitted.
+    #[schema(value_type = String)]
     pub created_at: Timestamp,
     /// When the indexed state was reached.
+    #[schema(value_type = String)]
     pub updated_at: Timestamp,
     /// Why it failed.
     pub error: Option<String>,
+    /// For people and listings.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// The property that asks for a cancel.
@@ -50,6 +58,21 @@ pub const CANCEL_REQUESTED: &str = "cancel_requested";
 
 /// The property that holds the workflow's state.
 pub const WORKFLOW_STATE: &str = "workflow_state";
+
+/// The property that holds all labels, as JSON.
+const LABELS: &str = "labels";
+
+/// The property that holds one label, for filters. Property names are identifiers, so a key that is
+/// none is spelt by its digest.
+#[must_use]
+pub fn label_property(key: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    if key.len() <= 64 && key.bytes().all(plain) {
+        return format!("label_{key}");
+    }
+    let digest = hex::encode(Sha256::digest(key));
+    format!("labelx_{}", &digest[..32])
+}
 
 /// All properties of a new row.
 #[must_use]
@@ -63,6 +86,12 @@ pub fn complete(runtime: &Runtime) -> Properties {
     queues.sort_unstable();
     queues.dedup();
     let mut row = progress(runtime);
+    if !header.labels.is_empty() {
+        let json = serde_json::to_string(&header.labels).expect("texts have a JSON form");
+        row.insert(LABELS.to_owned(), text(&json));
+        let each = header.labels.iter();
+        row.extend(each.map(|(key, value)| (label_property(key), text(value))));
+    }
     row.extend([
         ("name".to_owned(), text(&header.name)),
         (
@@ -146,6 +175,7 @@ impl IndexRow {
             error: Some(row.text("error"))
                 .filter(|error| !error.is_empty())
                 .map(str::to_owned),
+            labels: serde_json::from_str(row.text(LABELS)).unwrap_or_default(),
         })
     }
 }
@@ -188,6 +218,22 @@ mod tests {
         assert_eq!(row.queues_used, ["default"]);
         assert_eq!(row.workflow_state, WorkflowState::Pending);
         assert_eq!(row.error, None);
+    }
+
+    #[test]
+    fn labels_come_back_and_can_be_filtered_by() {
+        let mut definition = workflow(vec![task("a")]);
+        let labels = [("team", "nlp"), ("cost-center/é", "7")];
+        definition.labels = labels
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into();
+        let properties = complete(&started(&definition));
+        let row = IndexRow::read("w1", &properties).unwrap();
+        assert_eq!(row.labels, definition.labels);
+        assert_eq!(properties["label_team"], text("nlp"));
+        let spelt = label_property("cost-center/é");
+        assert!(spelt.starts_with("labelx_"));
+        assert_eq!(properties[&spelt], text("7"));
     }
 
     #[test]

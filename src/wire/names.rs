@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::clock::Timestamp;
 use crate::workflow::{TaskName, WorkflowId};
 
 /// The container of file outputs in an account where no other is configured.
@@ -70,6 +71,7 @@ pub struct Names {
     state_container: Arc<str>,
     outputs_container: Arc<str>,
     index_table: Arc<str>,
+    recent_table: Arc<str>,
     completion_queue: Arc<str>,
 }
 
@@ -89,6 +91,7 @@ impl Names {
             state_container: format!("{lower}-workflows").into(),
             outputs_container: format!("{lower}-outputs").into(),
             index_table: format!("{prefix}WorkflowsIndex").into(),
+            recent_table: format!("{prefix}WorkflowsRecent").into(),
             completion_queue: format!("{lower}-workflow-completions").into(),
             prefix,
         }
@@ -116,6 +119,29 @@ impl Names {
     #[must_use]
     pub fn index_table(&self) -> &str {
         &self.index_table
+    }
+
+    /// The table of the same rows, the newest workflow first. Ours alone; upstream does not read it.
+    #[must_use]
+    pub fn recent_table(&self) -> &str {
+        &self.recent_table
+    }
+
+    /// The only partition of [`recent_table`](Self::recent_table).
+    pub const RECENT_PARTITION: &'static str = "recent";
+
+    /// The row of a workflow in [`recent_table`](Self::recent_table): keys ascend as times of submit
+    /// descend.
+    #[must_use]
+    pub fn recent_row_key(created_at: Timestamp, workflow_id: &str) -> String {
+        format!("{}-{workflow_id}", Self::recent_row_bound(created_at))
+    }
+
+    /// What the keys of all workflows submitted at a moment begin with.
+    #[must_use]
+    pub fn recent_row_bound(created_at: Timestamp) -> String {
+        let micros = u64::try_from(created_at.as_micros()).unwrap_or(0);
+        format!("{:016x}", u64::MAX - micros)
     }
 
     /// The queue that workers send completions to.
@@ -148,10 +174,19 @@ impl Names {
         format!("workflow-files/{workflow}/{task}/{filename}")
     }
 
-    /// The id of the message that asks for one attempt of a task.
+    /// The id of the message that asks for one attempt of a task. A task that a person had run again
+    /// gets ids of its own, since a queue may drop a second message of an id.
     #[must_use]
-    pub fn task_message_id(workflow: &WorkflowId, task: &TaskName, attempt_no: u32) -> String {
-        format!("{workflow}/{task}/{attempt_no}")
+    pub fn task_message_id(
+        workflow: &WorkflowId,
+        task: &TaskName,
+        attempt_no: u32,
+        retry_no: u32,
+    ) -> String {
+        match retry_no {
+            0 => format!("{workflow}/{task}/{attempt_no}"),
+            _ => format!("{workflow}/{task}/{attempt_no}/r{retry_no}"),
+        }
     }
 
     /// Where messages of `queue` go that no worker could use.

@@ -154,6 +154,7 @@ fn read_task_fields(mut fields: Fields<'_>) -> Result<TaskSeed, Error> {
         kwargs: fields.optional("kwargs")?.unwrap_or_else(empty_object),
         state: fields.required("state")?,
         attempt_no: fields.optional("attempt_no")?.unwrap_or(0),
+        retry_no: fields.optional("retry_no")?.unwrap_or(0),
         output_ref: fields.optional("output_ref")?,
         error: fields.optional("error")?,
         started_at: fields.optional("started_at")?,
@@ -294,6 +295,9 @@ impl Serialize for TaskEntry<'_> {
         map.serialize_entry("started_at", &task.started_at())?;
         map.serialize_entry("completed_at", &task.completed_at())?;
         map.serialize_entry("attempt_no", &task.attempt_no())?;
+        if task.retry_no() > 0 {
+            map.serialize_entry("retry_no", &task.retry_no())?;
+        }
         for (key, value) in task.extra() {
             map.serialize_entry(key, value)?;
         }

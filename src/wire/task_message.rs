@@ -13,6 +13,7 @@ use crate::workflow::{TaskName, WorkflowId};
 const WORKFLOW_ID: &str = "__workflow_id";
 const TASK: &str = "__workflow_task";
 const ATTEMPT_NO: &str = "__attempt_no";
+const RETRY_NO: &str = "__retry_no";
 const UPSTREAM_COMPACT: &str = "__upstream_outputs_compact";
 const UPSTREAM_PLAIN: &str = "__upstream_output_refs";
 const TRACEPARENT: &str = "__traceparent";
@@ -39,6 +40,8 @@ pub struct WorkflowTask {
     pub task: TaskName,
     /// The attempt, from 1.
     pub attempt_no: u32,
+    /// How often a person had the task run again before; left out of the message while it is 0.
+    pub retry_no: u32,
     /// The outputs of the task's parents. `None` when the message does not tell, because they did
     /// not fit or the sender left the section out for a task without parents; a worker then has to
     /// read the workflow's state. A sender that says `Some` of nothing spares it that.
@@ -47,12 +50,25 @@ pub struct WorkflowTask {
     pub traceparent: Option<String>,
 }
 
+impl WorkflowTask {
+    /// The id of the message that asks for the attempt.
+    #[must_use]
+    pub fn message_id(&self) -> String {
+        Names::task_message_id(
+            &self.workflow_id,
+            &self.task,
+            self.attempt_no,
+            self.retry_no,
+        )
+    }
+}
+
 impl TaskMessage {
     /// The message for an attempt of a workflow's task. `kwargs` must be a JSON object.
     #[must_use]
     pub fn of_workflow(kwargs: Box<RawValue>, task: WorkflowTask) -> Self {
         Self {
-            id: Names::task_message_id(&task.workflow_id, &task.task, task.attempt_no),
+            id: task.message_id(),
             kwargs,
             num_retries: 0,
             workflow: Some(task),
@@ -87,6 +103,9 @@ impl TaskMessage {
         kwargs.push(WORKFLOW_ID, &to_json(&task.workflow_id));
         kwargs.push(TASK, &to_json(&task.task));
         kwargs.push(ATTEMPT_NO, &task.attempt_no.to_string());
+        if task.retry_no > 0 {
+            kwargs.push(RETRY_NO, &task.retry_no.to_string());
+        }
         if let Some(upstream) = upstream {
             kwargs.push(UPSTREAM_COMPACT, upstream);
         }
@@ -160,6 +179,7 @@ struct Kwargs<'a> {
     workflow_id: Option<&'a RawValue>,
     task: Option<&'a RawValue>,
     attempt_no: Option<&'a RawValue>,
+    retry_no: Option<&'a RawValue>,
     upstream_compact: Option<&'a RawValue>,
     upstream_plain: Option<&'a RawValue>,
     traceparent: Option<&'a RawValue>,
@@ -185,6 +205,10 @@ impl Kwargs<'_> {
         Ok(Some(WorkflowTask {
             task: field(TASK, self.task)?,
             attempt_no: field(ATTEMPT_NO, self.attempt_no)?,
+            retry_no: match self.retry_no {
+                None => 0,
+                given => field(RETRY_NO, given)?,
+            },
             upstream,
             traceparent: self
                 .traceparent
@@ -223,6 +247,7 @@ impl<'de> Visitor<'de> for KwargsVisitor {
             workflow_id: None,
             task: None,
             attempt_no: None,
+            retry_no: None,
             upstream_compact: None,
             upstream_plain: None,
             traceparent: None,
@@ -233,6 +258,7 @@ impl<'de> Visitor<'de> for KwargsVisitor {
                 WORKFLOW_ID => kwargs.workflow_id = Some(value),
                 TASK => kwargs.task = Some(value),
                 ATTEMPT_NO => kwargs.attempt_no = Some(value),
+                RETRY_NO => kwargs.retry_no = Some(value),
                 UPSTREAM_COMPACT => kwargs.upstream_compact = Some(value),
                 UPSTREAM_PLAIN => kwargs.upstream_plain = Some(value),
                 TRACEPARENT => kwargs.traceparent = Some(value),

@@ -98,9 +98,7 @@ impl Attempt<'_> {
     async fn status(&self) -> AttemptStatus {
         let task = &self.task;
         let states = &self.shared.states;
-        states
-            .attempt_status(&task.workflow_id, &task.task, task.attempt_no)
-            .await
+        states.attempt_status(task).await
     }
 
     async fn upstream_from_state(&self) -> storage::Result<UpstreamRefs> {
@@ -307,6 +305,7 @@ impl Attempt<'_> {
             output_ref: None,
             error: None,
             attempt_no: Some(self.task.attempt_no),
+            retry_no: Some(self.task.retry_no).filter(|retry_no| *retry_no > 0),
             exit_code: None,
             worker_id: Some(self.shared.config.worker_id.clone()),
             started_at: Some(self.started_at),
@@ -316,11 +315,7 @@ impl Attempt<'_> {
     }
 
     fn id(&self) -> String {
-        Names::task_message_id(
-            &self.task.workflow_id,
-            &self.task.task,
-            self.task.attempt_no,
-        )
+        self.task.message_id()
     }
 }
 

@@ -116,7 +116,7 @@ mod tests {
 
     #[async_trait]
     impl TaskStates for CancelledFromThirdPoll {
-        async fn attempt_status(&self, _: &WorkflowId, _: &TaskName, _: u32) -> AttemptStatus {
+        async fn attempt_status(&self, _: &crate::wire::WorkflowTask) -> AttemptStatus {
             AttemptStatus::Unknown
         }
 

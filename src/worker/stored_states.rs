@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::task_states::{AttemptStatus, TaskStates};
 use crate::storage;
 use crate::store::{self, WorkflowStore};
-use crate::wire::{OutputRef, UpstreamRefs};
+use crate::wire::{OutputRef, UpstreamRefs, WorkflowTask};
 use crate::workflow::runtime::Task;
 use crate::workflow::{TaskName, TaskState, WorkflowId};
 
@@ -25,12 +25,8 @@ impl StoredStates {
 
 #[async_trait]
 impl TaskStates for StoredStates {
-    async fn attempt_status(
-        &self,
-        workflow: &WorkflowId,
-        task: &TaskName,
-        attempt_no: u32,
-    ) -> AttemptStatus {
+    async fn attempt_status(&self, attempt: &WorkflowTask) -> AttemptStatus {
+        let (workflow, task) = (&attempt.workflow_id, &attempt.task);
         let runtime = match self.store.load(workflow).await {
             Ok(loaded) => loaded.runtime,
             // Deleted: nobody waits for the attempt.
@@ -43,7 +39,7 @@ impl TaskStates for StoredStates {
         let Some(index) = runtime.find(task) else {
             return AttemptStatus::Stale;
         };
-        match status_of(runtime.task(index), attempt_no) {
+        match status_of(runtime.task(index), attempt) {
             AttemptStatus::Current if runtime.cancel_requested() => AttemptStatus::Cancelled,
             status => status,
         }
@@ -86,8 +82,11 @@ impl TaskStates for StoredStates {
 
 /// A task is pushed before the state that says so is written, so a message may be one attempt
 /// ahead of the state.
-fn status_of(task: &Task, attempt_no: u32) -> AttemptStatus {
+fn status_of(task: &Task, attempt: &WorkflowTask) -> AttemptStatus {
+    let attempt_no = attempt.attempt_no;
     match task.state() {
+        // A person had the task run again since.
+        _ if attempt.retry_no != task.retry_no() => AttemptStatus::Stale,
         TaskState::Running if attempt_no >= task.attempt_no() => AttemptStatus::Current,
         TaskState::Ready if attempt_no > task.attempt_no() => AttemptStatus::Current,
         // The push of a task that the stored state still has as pending is under way.

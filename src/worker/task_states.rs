@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::storage;
-use crate::wire::UpstreamRefs;
+use crate::wire::{UpstreamRefs, WorkflowTask};
 use crate::workflow::{TaskName, WorkflowId};
 
 /// What the state says about one attempt whose message was delivered again.
@@ -25,12 +25,7 @@ pub enum AttemptStatus {
 #[async_trait]
 pub trait TaskStates: Send + Sync + 'static {
     /// Whether the attempt may still run. Asked only for messages delivered more than once.
-    async fn attempt_status(
-        &self,
-        workflow: &WorkflowId,
-        task: &TaskName,
-        attempt_no: u32,
-    ) -> AttemptStatus;
+    async fn attempt_status(&self, attempt: &WorkflowTask) -> AttemptStatus;
 
     /// Whether the workflow's cancel was requested. `false` where that cannot be found out: the
     /// next poll asks again.

@@ -62,6 +62,7 @@ pub(crate) fn started(definition: &Definition) -> Runtime {
 pub(crate) fn success(attempt_no: u32) -> Completion<'static> {
     Completion {
         attempt_no: Some(attempt_no),
+        retry_no: None,
         success: true,
         output_ref: None,
         error: None,
@@ -72,6 +73,7 @@ pub(crate) fn success(attempt_no: u32) -> Completion<'static> {
 pub(crate) fn failure(attempt_no: u32) -> Completion<'static> {
     Completion {
         attempt_no: Some(attempt_no),
+        retry_no: None,
         success: false,
         output_ref: None,
         error: Some("no"),

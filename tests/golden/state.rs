@@ -88,6 +88,7 @@ fn advance(mut runtime: Runtime) -> Value {
     let now: Timestamp = "2026-12-01T06:00:00.000000+00:00".parse().unwrap();
     let report = Completion {
         attempt_no: Some(1),
+        retry_no: None,
         success: true,
         output_ref: Some("[1]"),
         error: None,

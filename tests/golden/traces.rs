@@ -112,6 +112,7 @@ fn complete(runtime: &mut Runtime, step: &Value, now: Timestamp) -> Result<(), S
     let index = runtime.find(step["task"].as_str().unwrap()).unwrap();
     let ready_before: BTreeSet<_> = runtime.dispatchable().collect();
     let completion = Completion {
+        retry_no: None,
         attempt_no: step["attempt_no"]
             .as_u64()
             .map(|number| u32::try_from(number).unwrap()),
@@ -143,7 +144,7 @@ fn complete(runtime: &mut Runtime, step: &Value, now: Timestamp) -> Result<(), S
 
 fn retry(runtime: &mut Runtime, step: &Value, now: Timestamp) -> Result<(), String> {
     let reset: Vec<_> = runtime.retryable().collect();
-    runtime.retry(&LoadedOutputs::new(), now);
+    runtime.retry(&reset, &LoadedOutputs::new(), now);
     let state_of = |word: &str| {
         let states = reset
             .iter()

@@ -45,7 +45,7 @@ fn names_are_spelled_as_upstream_does() {
         ("lock_blob", Names::LOCK_BLOB.to_owned()),
         (
             "task_message_id",
-            Names::task_message_id(&workflow, &task("D"), 1),
+            Names::task_message_id(&workflow, &task("D"), 1, 0),
         ),
     ]);
     assert_eq!(serde_json::to_value(ours).unwrap(), *expected);

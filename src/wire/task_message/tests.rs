@@ -16,6 +16,7 @@ fn task(upstream: Option<UpstreamRefs>) -> WorkflowTask {
         workflow_id: WorkflowId::parse("w-1").unwrap(),
         task: TaskName::parse("grp/t").unwrap(),
         attempt_no: 3,
+        retry_no: 0,
         upstream,
         traceparent: None,
     }
@@ -208,6 +209,7 @@ proptest! {
         let sent = WorkflowTask {
             task: TaskName::parse(&name).unwrap(),
             attempt_no,
+            retry_no: attempt_no % 3,
             traceparent,
             ..task(upstream)
         };

@@ -27,6 +27,7 @@ fn task(kwargs: &Value) -> TaskMessage {
             workflow_id: WorkflowId::parse("w").unwrap(),
             task: name("grp/t"),
             attempt_no: 2,
+            retry_no: 0,
             upstream: Some(upstream),
             traceparent: Some("00-1-2-01".to_owned()),
         },

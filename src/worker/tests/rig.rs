@@ -59,7 +59,7 @@ impl Default for States {
 
 #[async_trait]
 impl TaskStates for States {
-    async fn attempt_status(&self, _: &WorkflowId, _: &TaskName, _: u32) -> AttemptStatus {
+    async fn attempt_status(&self, _: &WorkflowTask) -> AttemptStatus {
         *self.status.lock().unwrap()
     }
 
@@ -206,6 +206,7 @@ pub(super) fn task(cmd: &str, dir: &Path, upstream: Option<UpstreamRefs>) -> Str
         workflow_id: WorkflowId::parse("w").unwrap(),
         task: TaskName::parse("t").unwrap(),
         attempt_no: 1,
+        retry_no: 0,
         upstream,
         traceparent: Some("00-1-2-01".to_owned()),
     };

@@ -19,6 +19,7 @@ pub(super) const RESERVED_KEYS: &[&str] = &[
     "__workflow_id",
     "__workflow_task",
     "__attempt_no",
+    "__retry_no",
     "__upstream_outputs_compact",
     "__upstream_output_refs",
     "__traceparent",

@@ -10,6 +10,9 @@ use crate::workflow::TaskState;
 pub struct Completion<'a> {
     /// The attempt; `None` from workers that do not say, which means the current one.
     pub attempt_no: Option<u32>,
+    /// Which of the task's lives the attempt belongs to, see [`Task::retry_no`](super::Task::retry_no);
+    /// `None` from workers that do not say, which means the current one.
+    pub retry_no: Option<u32>,
     /// Whether the command succeeded.
     pub success: bool,
     /// The output of a successful attempt.
@@ -52,7 +55,7 @@ impl Runtime {
         completion: &Completion<'_>,
         now: Timestamp,
     ) -> Applied {
-        let attempt_no = match self.accepted_attempt(index, completion.attempt_no) {
+        let attempt_no = match self.accepted_attempt(index, completion) {
             Ok(attempt_no) => attempt_no,
             Err(reason) => return Applied::Ignored(reason),
         };
@@ -79,9 +82,17 @@ impl Runtime {
     fn accepted_attempt(
         &self,
         index: TaskIndex,
-        reported: Option<u32>,
+        completion: &Completion<'_>,
     ) -> Result<u32, IgnoredBecause> {
         let task = self.task(index);
+        match completion.retry_no {
+            Some(retry_no) if retry_no < task.retry_no => return Err(IgnoredBecause::StaleAttempt),
+            // A retry is stored before anything of it is pushed.
+            Some(retry_no) if retry_no > task.retry_no => {
+                return Err(IgnoredBecause::ImpossibleAttempt);
+            }
+            _ => {}
+        }
         // A task that is ready at attempt n waits for n + 1; one that runs is at n.
         let current = match task.state {
             TaskState::Ready => task.attempt_no + 1,
@@ -90,7 +101,7 @@ impl Runtime {
             TaskState::Pending => return Err(IgnoredBecause::ImpossibleAttempt),
             _ => return Err(IgnoredBecause::AlreadyTerminal),
         };
-        match reported {
+        match completion.attempt_no {
             // Without a number only a running task can be meant: a ready one has no attempt out.
             None if task.state == TaskState::Running => Ok(current),
             None => Err(IgnoredBecause::StaleAttempt),

@@ -36,6 +36,8 @@ pub struct TaskSeed {
     pub state: TaskState,
     /// See [`Task::attempt_no`].
     pub attempt_no: u32,
+    /// See [`Task::retry_no`].
+    pub retry_no: u32,
     /// See [`Task::output_ref`].
     pub output_ref: Option<String>,
     /// See [`Task::error`].
@@ -107,6 +109,7 @@ impl Runtime {
             kwargs: task.kwargs.clone(),
             state: TaskState::Pending,
             attempt_no: 0,
+            retry_no: 0,
             output_ref: None,
             error: None,
             started_at: None,
@@ -262,6 +265,7 @@ fn unlinked(seed: TaskSeed) -> (Task, Vec<TaskName>) {
         satisfied: 0,
         broken: 0,
         attempt_no: seed.attempt_no,
+        retry_no: seed.retry_no,
         ready_seq: 0,
         output_ref: seed.output_ref.map(Arc::from),
         error: seed.error.map(Box::from),

@@ -55,6 +55,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::value::RawValue;
 
 use crate::clock::Timestamp;
+use crate::workflow::definition::{Definition, TaskDefinition};
 use crate::workflow::{QueueName, ResultPolicy, TaskName, WorkflowId, WorkflowState};
 
 /// What a workflow is called and how it is judged: everything but its tasks and their progress.
@@ -168,6 +169,36 @@ impl Runtime {
     /// Notes the digest that a repeated submit is recognised by.
     pub fn set_definition_sha256(&mut self, digest: String) {
         self.header.definition_sha256 = Some(digest);
+    }
+
+    /// Notes the trace that the submit belongs to.
+    pub fn set_traceparent(&mut self, traceparent: Option<String>) {
+        self.header.traceparent = traceparent;
+    }
+
+    /// What was submitted, as far as it matters: queues and timeouts stand at each task.
+    #[must_use]
+    pub fn definition(&self) -> Definition {
+        let name_of = |&parent: &TaskIndex| self.task(parent).name.clone();
+        let tasks = self.tasks.iter().map(|task| TaskDefinition {
+            name: task.name.clone(),
+            kwargs: task.kwargs().to_owned(),
+            depends_on: task.parents.iter().map(name_of).collect(),
+            queue: Some(task.queue.clone()),
+            dep_policy: task.dep_policy,
+            timeout_s: task.timeout_s,
+            num_retries: task.num_retries,
+            condition: task.condition().map(str::to_owned),
+        });
+        Definition {
+            name: self.header.name.clone(),
+            default_queue: self.header.default_queue.clone(),
+            default_task_timeout_s: None,
+            max_parallelism: self.header.max_parallelism,
+            result_policy: self.header.result_policy,
+            labels: self.header.labels.clone(),
+            tasks: tasks.collect(),
+        }
     }
 
     fn task_mut(&mut self, index: TaskIndex) -> &mut Task {

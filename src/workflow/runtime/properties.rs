@@ -79,6 +79,7 @@ fn deliver(runtime: &mut Runtime, seed: u64, task: &str, attempt_no: u32) -> App
     let (success, output) = ending(seed, task, attempt_no);
     let completion = Completion {
         attempt_no: Some(attempt_no),
+        retry_no: None,
         success,
         output_ref: success.then_some(output),
         error: Some("no"),
@@ -230,7 +231,8 @@ proptest! {
     ) {
         let mut runtime = play_in_order(&definition, seed);
         let before = runtime.clone();
-        runtime.retry(&LoadedOutputs::default(), at(9));
+        let again: Vec<_> = runtime.retryable().collect();
+        runtime.retry(&again, &LoadedOutputs::default(), at(9));
         runtime.check().unwrap();
         for (old, new) in before.tasks().iter().zip(runtime.tasks()) {
             if old.state().satisfies() {

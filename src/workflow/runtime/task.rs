@@ -44,6 +44,7 @@ pub struct Task {
     pub(super) satisfied: u32,
     pub(super) broken: u32,
     pub(super) attempt_no: u32,
+    pub(super) retry_no: u32,
     pub(super) ready_seq: u64,
     pub(super) output_ref: Option<Arc<str>>,
     pub(super) error: Option<Box<str>>,
@@ -157,6 +158,13 @@ impl Task {
     #[must_use]
     pub const fn attempt_no(&self) -> u32 {
         self.attempt_no
+    }
+
+    /// How often a person had it run again. Attempts are counted afresh each time, so attempt and
+    /// this together tell a late report of an earlier life from one of the present.
+    #[must_use]
+    pub const fn retry_no(&self) -> u32 {
+        self.retry_no
     }
 
     /// The output of a completed task: JSON text, or `blob:` and a path in the outputs container.

@@ -95,6 +95,7 @@ fn a_completion_without_attempt_means_the_current_one() {
     let mut runtime = started(&workflow(vec![task("a")]));
     let report = Completion {
         attempt_no: None,
+        retry_no: None,
         ..success(1)
     };
     let early = Applied::Ignored(IgnoredBecause::StaleAttempt);
@@ -248,12 +249,75 @@ fn retry_runs_again_what_did_not_succeed_and_nothing_else() {
     complete(&mut runtime, "good", &success(1));
     complete(&mut runtime, "bad", &failure(1));
     assert_eq!(runtime.state(), WorkflowState::Failed);
-    runtime.retry(&LoadedOutputs::default(), at(3));
+    let again: Vec<_> = runtime.retryable().collect();
+    runtime.retry(&again, &LoadedOutputs::default(), at(3));
     assert_eq!(runtime.state(), WorkflowState::Running);
     assert_eq!(runtime.error(), None);
     assert_eq!(dispatch_all(&mut runtime), [("bad".to_owned(), 1)]);
     complete(&mut runtime, "bad", &success(1));
     assert_eq!(dispatch_all(&mut runtime), [("child".to_owned(), 1)]);
+    runtime.check().unwrap();
+}
+
+#[test]
+fn a_late_report_of_an_earlier_life_changes_nothing() {
+    let mut runtime = started(&workflow(vec![task("a")]));
+    dispatch_all(&mut runtime);
+    complete(&mut runtime, "a", &failure(1));
+    let again: Vec<_> = runtime.retryable().collect();
+    runtime.retry(&again, &LoadedOutputs::default(), at(3));
+    dispatch_all(&mut runtime);
+    let of_life = |retry_no| Completion {
+        retry_no: Some(retry_no),
+        ..failure(1)
+    };
+    let ignored = |because| Applied::Ignored(because);
+    assert_eq!(
+        complete(&mut runtime, "a", &of_life(0)),
+        ignored(IgnoredBecause::StaleAttempt)
+    );
+    assert_eq!(
+        complete(&mut runtime, "a", &of_life(2)),
+        ignored(IgnoredBecause::ImpossibleAttempt)
+    );
+    assert_eq!(state_of(&runtime, "a"), TaskState::Running);
+    assert_eq!(complete(&mut runtime, "a", &of_life(1)), Applied::Finished);
+    runtime.check().unwrap();
+}
+
+#[test]
+fn a_retry_of_one_task_takes_along_what_hangs_on_it_and_nothing_else() {
+    let mut runtime = started(&workflow(vec![
+        task("bad"),
+        task("other"),
+        after("child", &["bad"]),
+        after("grandchild", &["child"]),
+        after("others_child", &["other"]),
+    ]));
+    dispatch_all(&mut runtime);
+    complete(&mut runtime, "bad", &failure(1));
+    complete(&mut runtime, "other", &failure(1));
+    let names = |runtime: &Runtime, task: &str| {
+        let index = runtime.find(task).unwrap();
+        let with = runtime.retryable_with(index);
+        let names = with
+            .iter()
+            .map(|&index| runtime.task(index).name().to_string());
+        names.collect::<Vec<_>>()
+    };
+    for one in ["bad", "child", "grandchild"] {
+        assert_eq!(
+            names(&runtime, one),
+            ["bad", "child", "grandchild"],
+            "{one}"
+        );
+    }
+    assert_eq!(names(&runtime, "others_child"), ["other", "others_child"]);
+    let again = runtime.retryable_with(runtime.find("child").unwrap());
+    runtime.retry(&again, &LoadedOutputs::default(), at(3));
+    assert_eq!(state_of(&runtime, "bad"), TaskState::Ready);
+    assert_eq!(state_of(&runtime, "other"), TaskState::Failed);
+    assert_eq!(names(&runtime, "bad"), [""; 0], "it is not broken any more");
     runtime.check().unwrap();
 }
 

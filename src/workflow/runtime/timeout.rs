@@ -33,6 +33,7 @@ impl Runtime {
         let error = format!("attempt {attempt_no} passed its timeout of {} s", limit.0);
         let completion = Completion {
             attempt_no: Some(attempt_no),
+            retry_no: None,
             success: false,
             output_ref: None,
             error: Some(&error),
