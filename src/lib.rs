@@ -13,9 +13,11 @@
 //! | [`coordinator`] | lease, intake, one actor per workflow, dispatch, sweeps |
 //! | [`worker`] | receives tasks, runs them, reports their completions |
 //! | [`control`] | the use cases; every API calls these and nothing below |
+//! | [`api`] | REST and gRPC over the use cases, one server for both |
 //! | [`config`], [`telemetry`] | settings; logs |
 //! | [`cli`] | one file per command |
 
+pub mod api;
 pub mod cli;
 pub mod clock;
 pub mod config;

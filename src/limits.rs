@@ -69,6 +69,18 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Bytes of a page token: a key of the index and its envelope.
 pub const PAGE_TOKEN_BYTES_MAX: usize = 4 * 1024;
 
+/// Workflows watched at the same time in one process: each is polled.
+pub const WATCHED_WORKFLOWS_MAX: usize = 1_000;
+
+/// Changes of a watched workflow that are kept for watchers that are behind or come back.
+pub const WATCH_CHANGES_MAX: usize = 20_000;
+
+/// Bytes of a request that holds no definition.
+pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of one event that a client of a watch takes: a snapshot of the largest workflow.
+pub const WATCH_EVENT_BYTES_MAX: usize = STATE_BYTES_MAX;
+
 /// Workflows that one purge removes; repeat it for more.
 pub const PURGE_MAX: usize = 1_000;
 

@@ -15,7 +15,7 @@ pub(super) struct CancelArgs {
 }
 
 pub(super) async fn run(global: &GlobalArgs, args: CancelArgs) -> Result<ExitCode, Failure> {
-    open::control(global).await?.cancel(&args.id).await?;
+    open::backend(global).await?.cancel(&args.id).await?;
     eprintln!("cancel of workflow {} requested", args.id);
     Ok(ExitCode::SUCCESS)
 }

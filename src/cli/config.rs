@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::exit::{Failure, print, print_json};
 use super::hosting::{WorkerSettings, parse_parallel};
-use super::serve::CoordinatorSettings;
+use super::serve::{CoordinatorSettings, ServerSettings};
 use super::settings::{self, SETTINGS};
 use super::{GlobalArgs, OutputFormat, open, table};
 
@@ -22,6 +22,8 @@ pub(super) struct ConfigArgs {
     /// How many tasks a worker runs at once.
     #[arg(short = 'n', long, default_value = "1", value_parser = parse_parallel, value_name = "N")]
     parallel: usize,
+    #[command(flatten)]
+    server: ServerSettings,
     #[command(flatten)]
     coordinator: CoordinatorSettings,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use crate::api::client;
 use crate::control;
 
 /// Why a command did not do what it was asked.
@@ -52,6 +53,18 @@ impl From<control::Error> for Failure {
     fn from(error: control::Error) -> Self {
         match error {
             control::Error::InvalidDefinition(_) => Self::Usage(error.to_string()),
+            other => Self::Failed(other.into()),
+        }
+    }
+}
+
+impl From<client::ClientError> for Failure {
+    fn from(error: client::ClientError) -> Self {
+        match error {
+            client::ClientError::Address(_) => Self::Usage(error.to_string()),
+            client::ClientError::Refused(problem) if problem.status == 422 => {
+                Self::Usage(client::ClientError::Refused(problem).to_string())
+            }
             other => Self::Failed(other.into()),
         }
     }

@@ -41,7 +41,7 @@ pub(super) struct ListArgs {
     output: OutputFormat,
 }
 
-fn parse_state(word: &str) -> Result<WorkflowState, String> {
+pub(super) fn parse_state(word: &str) -> Result<WorkflowState, String> {
     WorkflowState::from_word(word).ok_or_else(|| {
         let words: Vec<_> = WorkflowState::ALL
             .iter()
@@ -62,7 +62,7 @@ pub(super) async fn run(global: &GlobalArgs, args: ListArgs) -> Result<ExitCode,
         limit: args.limit.into(),
         page_token: args.page_token,
     };
-    let page = open::control(global).await?.list(&request).await?;
+    let page = open::backend(global).await?.list(&request).await?;
     match args.output {
         OutputFormat::Json => print_json(&page.workflows)?,
         OutputFormat::Table => print(table::workflows(&page.workflows))?,

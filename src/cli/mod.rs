@@ -4,31 +4,42 @@
 //! Exit codes: 0 done, 1 failed (for `run`: the workflow failed or was cancelled), 2 wrong usage or
 //! an invalid definition, 130 interrupted.
 
+mod backend;
 mod cancel;
 mod config;
+mod coordinator;
+mod definition;
 mod definition_file;
+mod delete;
 mod duration;
 mod exit;
+mod explain;
+mod graph;
 mod hosting;
 mod list;
 mod open;
 mod output;
 mod progress;
+mod purge;
+mod retry;
 mod run;
 mod serve;
 mod settings;
 mod shutdown;
 mod status;
 mod submit;
+mod summary;
 mod table;
 mod task;
 mod tasks;
 mod validate;
+mod watch;
 mod worker;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::config::{FilesSpec, QueuesSpec, StorageSpec};
@@ -61,6 +72,9 @@ struct GlobalArgs {
         value_name = "STORAGE"
     )]
     storage: StorageSpec,
+    /// Asks a server (http://HOST:PORT) instead of working on the storage.
+    #[arg(long, global = true, env = "JOBQ_SERVER", value_name = "URL")]
+    server: Option<String>,
     /// Where task and completion queues live, if not with the rest: an account of Azure Storage, or
     /// any storage.
     #[arg(
@@ -133,6 +147,24 @@ enum Command {
     Output(output::OutputArgs),
     /// Asks for a workflow to be cancelled.
     Cancel(cancel::CancelArgs),
+    /// Runs again what did not succeed: failed, upstream-failed and cancelled tasks.
+    Retry(retry::RetryArgs),
+    /// Deletes workflows with their outputs and logs.
+    Delete(delete::DeleteArgs),
+    /// Deletes old workflows that have ended.
+    Purge(purge::PurgeArgs),
+    /// Counts workflows by state.
+    Summary(summary::SummaryArgs),
+    /// Prints the definition of a workflow.
+    Definition(definition::DefinitionArgs),
+    /// Draws a workflow, for Graphviz or Mermaid.
+    Graph(graph::GraphArgs),
+    /// Says why a task is not running.
+    Explain(explain::ExplainArgs),
+    /// Follows a workflow until it ends.
+    Watch(watch::WatchArgs),
+    /// Shows who leads and what it counted.
+    Coordinator,
     /// Shows the effective settings and where each comes from.
     Config(config::ConfigArgs),
     /// Inside a task's command: reads the parents' outputs, sets the task's own.
@@ -169,6 +201,10 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
+    let cli = match cli.choose(&matches) {
+        Ok(cli) => cli,
+        Err(failure) => return failure.report(),
+    };
     let filter = cli
         .global
         .log
@@ -196,6 +232,23 @@ pub fn main() -> ExitCode {
 }
 
 impl Cli {
+    /// Decides between a server and a storage: a flag beats a variable of the other, two flags
+    /// contradict each other, and of two variables the server's counts.
+    fn choose(mut self, matches: &clap::ArgMatches) -> Result<Self, Failure> {
+        let innermost = settings::deepest(matches);
+        let flag = |id| innermost.value_source(id) == Some(ValueSource::CommandLine);
+        match (flag("server"), flag("storage")) {
+            (true, true) => Err(Failure::Usage(
+                "--server and --storage are two places to ask: give one of them".to_owned(),
+            )),
+            (false, true) => {
+                self.global.server = None;
+                Ok(self)
+            }
+            _ => Ok(self),
+        }
+    }
+
     async fn run(self) -> Result<ExitCode, Failure> {
         let Self { global, command } = self;
         match command {
@@ -209,6 +262,15 @@ impl Cli {
             Command::Tasks(args) => tasks::run(&global, args).await,
             Command::Output(args) => output::run(&global, args).await,
             Command::Cancel(args) => cancel::run(&global, args).await,
+            Command::Retry(args) => retry::run(&global, args).await,
+            Command::Delete(args) => delete::run(&global, args).await,
+            Command::Purge(args) => purge::run(&global, args).await,
+            Command::Summary(args) => summary::run(&global, args).await,
+            Command::Definition(args) => definition::run(&global, args).await,
+            Command::Graph(args) => graph::run(&global, args).await,
+            Command::Explain(args) => explain::run(&global, args).await,
+            Command::Watch(args) => watch::run(&global, args).await,
+            Command::Coordinator => coordinator::run(&global).await,
             Command::Task(args) => task::run(&global, args).await,
             // It needs no runtime and was answered before there was one.
             Command::Config(_) => Ok(ExitCode::SUCCESS),

@@ -6,8 +6,10 @@ use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
 use super::GlobalArgs;
+use super::backend::Backend;
 use super::config::Row;
 use super::exit::Failure;
+use crate::api::client::Client;
 use crate::clock::Clock;
 use crate::config::{AccountSecret, AzuriteAddress, ConnectionString, QueuesSpec, StorageSpec};
 use crate::control::Control;
@@ -186,6 +188,14 @@ fn of_connection_string() -> Result<Account, Failure> {
                 credential,
             })
         }
+    }
+}
+
+/// The use cases where the command line says: in a server, or on the storage.
+pub(super) async fn backend(global: &GlobalArgs) -> Result<Backend, Failure> {
+    match &global.server {
+        Some(server) => Ok(Backend::Remote(Client::new(server)?)),
+        None => Ok(Backend::Local(control(global).await?)),
     }
 }
 

@@ -17,11 +17,11 @@ pub(super) struct OutputArgs {
 }
 
 pub(super) async fn run(global: &GlobalArgs, args: OutputArgs) -> Result<ExitCode, Failure> {
-    let output = open::control(global)
+    let output = open::backend(global)
         .await?
         .task_output(&args.id, &args.task)
         .await?;
-    print(output.json)?;
+    print(output)?;
     print("\n")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,9 +1,11 @@
 //! `jobq serve`.
 
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
@@ -11,12 +13,34 @@ use super::duration;
 use super::exit::Failure;
 use super::hosting::{self, WorkerSettings, parse_parallel};
 use super::{GlobalArgs, open, shutdown};
+use crate::api::{Api, Server};
 use crate::clock::Clock;
+use crate::control::Control;
 use crate::coordinator::{Coordinator, CoordinatorConfig, OnHeld};
 use crate::workflow::QueueName;
 
+/// Where the API listens, if it does.
+#[derive(Debug, Clone, Copy)]
+struct Listen(Option<SocketAddr>);
+
+fn parse_listen(text: &str) -> Result<Listen, String> {
+    if text == "none" {
+        return Ok(Listen(None));
+    }
+    let resolved = text
+        .to_socket_addrs()
+        .ok()
+        .and_then(|mut found| found.next());
+    let refused = || format!("{text:?} is no address; write HOST:PORT, or none");
+    resolved
+        .map(|address| Listen(Some(address)))
+        .ok_or_else(refused)
+}
+
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
+    #[command(flatten)]
+    server: ServerSettings,
     /// Waits while another coordinator leads, instead of giving up.
     #[arg(long, conflicts_with = "break_lease")]
     standby: bool,
@@ -33,6 +57,20 @@ pub(super) struct ServeArgs {
     coordinator: CoordinatorSettings,
     #[command(flatten)]
     worker: WorkerSettings,
+}
+
+/// Settings of the API.
+#[derive(Debug, Args)]
+pub(super) struct ServerSettings {
+    /// Where the API listens; `none` for no API. Port 0 takes a free one, which the log tells.
+    #[arg(
+        long,
+        env = "JOBQ_LISTEN",
+        default_value = "127.0.0.1:8080",
+        value_parser = parse_listen,
+        value_name = "ADDRESS"
+    )]
+    listen: Listen,
 }
 
 /// Settings of a coordinator.
@@ -130,6 +168,27 @@ pub(super) async fn run(global: &GlobalArgs, args: ServeArgs) -> Result<ExitCode
             )?)
         }
     };
+    let server = match args.server.listen.0 {
+        None => None,
+        Some(address) => {
+            let control = Control::new(store.clone(), clock.clone(), Some(coordinator.clone()));
+            let api = Api::new(control, clock.clone(), stop.clone());
+            let server = Server::bind(address, api)
+                .await
+                .with_context(|| format!("cannot listen on {address}"))?;
+            let address = server.address()?;
+            tracing::info!(%address, "listening");
+            Some(server)
+        }
+    };
+    let answer = async {
+        if let Some(server) = server
+            && let Err(error) = server.run().await
+        {
+            tracing::error!(%error, "the API stopped");
+            stop.cancel();
+        }
+    };
     let work = async {
         if let Some(worker) = worker {
             worker.run(stop.clone()).await;
@@ -141,7 +200,7 @@ pub(super) async fn run(global: &GlobalArgs, args: ServeArgs) -> Result<ExitCode
         stop.cancel();
         result
     };
-    let (led, ()) = tokio::join!(lead, work);
+    let (led, (), ()) = tokio::join!(lead, work, answer);
     led?;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)

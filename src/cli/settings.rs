@@ -32,6 +32,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting("", "log", "log"),
     setting("", "log_format", "log_format"),
     setting("connection", "storage", "storage"),
+    setting("connection", "server", "server"),
     setting("connection", "prefix", "prefix"),
     setting("connection", "queues", "queue_storage"),
     setting("connection", "blobs", "file_storage"),
@@ -58,6 +59,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "ready_repair_threshold_s",
         "ready_repair_threshold_s",
     ),
+    setting("server", "listen", "listen"),
     setting("worker", "parallel", "parallel"),
     setting("worker", "visibility_timeout", "visibility_timeout"),
     setting("worker", "cancel_poll_interval", "cancel_poll_interval"),
@@ -122,7 +124,7 @@ fn named_file(command: Command, arguments: impl IntoIterator<Item = OsString>) -
 }
 
 /// The matches of the innermost command, which know the global flags too.
-fn deepest(matches: &ArgMatches) -> &ArgMatches {
+pub(super) fn deepest(matches: &ArgMatches) -> &ArgMatches {
     matches
         .subcommand()
         .map_or(matches, |(_, inner)| deepest(inner))

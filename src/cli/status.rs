@@ -18,7 +18,7 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) async fn run(global: &GlobalArgs, args: StatusArgs) -> Result<ExitCode, Failure> {
-    let workflow = open::control(global).await?.get(&args.id).await?.value;
+    let workflow = open::backend(global).await?.get(&args.id).await?;
     match args.output {
         OutputFormat::Json => print_json(&workflow)?,
         OutputFormat::Table => print(table::workflow(&workflow))?,

@@ -38,7 +38,7 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> Result<ExitCod
         .iter()
         .map(|file| definition_file::read(file))
         .collect::<Result<Vec<_>, _>>()?;
-    let control = open::control(global).await?;
+    let backend = open::backend(global).await?;
     for definition in definitions {
         let request = SubmitRequest {
             id: args.id.clone(),
@@ -46,7 +46,7 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> Result<ExitCod
             max_fan_in: args.max_fan_in,
             ..SubmitRequest::new(definition)
         };
-        let result = control.submit(request).await?;
+        let result = backend.submit(request).await?;
         if !result.created {
             eprintln!("workflow {} was submitted before", result.workflow_id);
         }

@@ -4,7 +4,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 
 use crate::clock::Timestamp;
-use crate::control::{TaskView, WorkflowSummary, WorkflowView};
+use crate::control::{Explanation, Summary, TaskView, WorkflowSummary, WorkflowView};
 
 /// Longest output or error shown in a cell; the rest is a command away.
 const CELL_CHARS_MAX: usize = 60;
@@ -50,6 +50,39 @@ pub(super) fn settings(rows: &[super::config::Row]) -> String {
         table.add_row([row.setting.as_str(), value, row.from.as_str()]);
     }
     finished(&table)
+}
+
+/// Counts by state.
+pub(super) fn summary(summary: &Summary) -> String {
+    let mut table = table(&["STATE", "WORKFLOWS"]);
+    for (state, count) in &summary.workflows {
+        table.add_row([state.to_string(), count.to_string()]);
+    }
+    if !summary.complete {
+        table.add_row(["(ended ones beyond 200,000 are not counted)", ""]);
+    }
+    finished(&table)
+}
+
+/// Why a task is where it is.
+pub(super) fn findings(explanation: &Explanation) -> String {
+    let task = &explanation.task;
+    let mut text = format!("task {} is {}\n", task.name, task.state);
+    for finding in &explanation.findings {
+        text.push_str("- ");
+        text.push_str(&finding.message);
+        if !finding.tasks.is_empty() {
+            let names: Vec<&str> = finding
+                .tasks
+                .iter()
+                .map(crate::workflow::TaskName::as_str)
+                .collect();
+            text.push_str(": ");
+            text.push_str(&names.join(", "));
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// The tasks of a workflow, each with its state and its output or error.

@@ -41,11 +41,11 @@ pub(super) async fn run(global: &GlobalArgs, args: TasksArgs) -> Result<ExitCode
         name_prefix: args.name,
         ..TaskListRequest::default()
     };
-    let tasks = open::control(global)
+    let tasks = open::backend(global)
         .await?
         .tasks(&args.id, &request)
         .await?;
-    let tasks = tasks.value.tasks;
+    let tasks = tasks.tasks;
     match args.output {
         OutputFormat::Json => print_json(&tasks)?,
         OutputFormat::Table => print(table::tasks(&tasks))?,

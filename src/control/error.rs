@@ -99,6 +99,15 @@ impl Error {
         }
     }
 
+    /// After how long the same call may be repeated; `None` if that cannot help.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<std::time::Duration> {
+        match self.retry() {
+            Retry::Never => None,
+            Retry::After(pause) => Some(pause),
+        }
+    }
+
     /// Whether, and when, the same call may be repeated.
     #[must_use]
     pub fn retry(&self) -> Retry {

@@ -11,11 +11,13 @@ mod cancel;
 mod error;
 mod explain;
 pub mod graph;
+mod hub;
 mod list;
 pub mod page_token;
 mod read;
 mod remove;
 mod retry;
+mod status;
 mod submit;
 mod summary;
 mod view;
@@ -23,14 +25,18 @@ mod watch;
 
 pub use error::{Error, Result};
 pub use explain::{Explanation, Finding};
+pub use hub::{WatchEvent, WatchHub, Watcher};
 pub use list::{ListOrder, ListRequest, WorkflowPage};
 pub use read::{TaskListRequest, TaskOutput, TaskPage, Versioned};
 pub use remove::{PurgeRequest, PurgeResult};
 pub use retry::{RetryRequest, RetryResult};
+pub use status::{CoordinatorRole, Readiness};
 pub use submit::{SubmitRequest, SubmitResult, ValidateResult};
 pub use summary::Summary;
 pub use view::{TaskCounts, TaskView, WorkflowView};
 pub use watch::{Change, Snapshot, Watch};
+
+pub use crate::coordinator::CoordinatorStatus;
 
 /// One workflow as listings show it.
 pub use crate::wire::index_row::IndexRow as WorkflowSummary;

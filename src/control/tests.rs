@@ -625,3 +625,105 @@ async fn tasks_are_filtered_and_paged() {
             .is_empty()
     );
 }
+
+/// The tasks and states of the next changes.
+async fn changes(watcher: &mut Watcher) -> (Vec<(String, TaskState)>, String) {
+    match watcher.next().await.unwrap() {
+        WatchEvent::Changes {
+            changes,
+            resume_token,
+            ..
+        } => {
+            let changes = changes
+                .into_iter()
+                .map(|change| (change.task.to_string(), change.state));
+            (changes.collect(), resume_token)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watcher_that_comes_back_sees_every_change_once() {
+    let control = control().await;
+    let tasks: Vec<_> = ["a", "b", "c"].map(task).to_vec();
+    let id = submit(&control, Some("w1"), workflow(tasks)).await;
+    let hub = WatchHub::new(control.clone());
+    let mut watcher = hub.watch(&id, None).await.unwrap();
+    let snapshot = watcher.next().await.unwrap();
+    assert_eq!(snapshot.name(), "snapshot");
+    change(&control, &id, |runtime| drop(dispatch_all(runtime))).await;
+    let (first, token) = changes(&mut watcher).await;
+    assert_eq!(first.len(), 3);
+    drop(watcher);
+    // While it is away, two more changes.
+    let mut other = hub.watch(&id, None).await.unwrap();
+    other.next().await.unwrap();
+    for name in ["a", "b"] {
+        change(&control, &id, |runtime| {
+            complete(runtime, name, &success(1));
+        })
+        .await;
+        changes(&mut other).await;
+    }
+    let mut watcher = hub.watch(&id, Some(&token)).await.unwrap();
+    let completed = |name: &str| vec![(name.to_owned(), TaskState::Completed)];
+    assert_eq!(changes(&mut watcher).await.0, completed("a"));
+    assert_eq!(changes(&mut watcher).await.0, completed("b"));
+    change(&control, &id, |runtime| {
+        complete(runtime, "c", &success(1));
+    })
+    .await;
+    assert_eq!(changes(&mut watcher).await.0, completed("c"));
+    assert_eq!(watcher.next().await.unwrap().name(), "end");
+    assert!(watcher.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_told_is_a_gap_and_a_snapshot() {
+    let control = control().await;
+    let id = submit(&control, Some("w1"), workflow(vec![task("a")])).await;
+    let hub = WatchHub::new(control.clone());
+    let mut watcher = hub.watch(&id, Some("0123-7")).await.unwrap();
+    let names = [watcher.next().await.unwrap(), watcher.next().await.unwrap()];
+    assert_eq!(names.map(|event| event.name()), ["gap", "snapshot"]);
+    control.delete(&id, true).await.unwrap();
+    assert_eq!(watcher.next().await.unwrap().name(), "end");
+    assert_eq!(
+        hub.watch(&id, None).await.unwrap_err().code(),
+        "workflow_not_found"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watcher_too_slow_is_told_so_and_holds_nobody_up() {
+    let control = control().await;
+    let tasks: Vec<_> = (0..2_000).map(|n| task(&format!("t{n}"))).collect();
+    let id = submit(&control, Some("w1"), workflow(tasks)).await;
+    let hub = WatchHub::new(control.clone());
+    let mut slow = hub.watch(&id, None).await.unwrap();
+    let mut quick = hub.watch(&id, None).await.unwrap();
+    slow.next().await.unwrap();
+    quick.next().await.unwrap();
+    // Each round changes every task, more in all than are kept.
+    for round in 1..=crate::limits::WATCH_CHANGES_MAX / 2_000 + 1 {
+        change(&control, &id, |runtime| {
+            dispatch_all(runtime);
+            if round % 2 == 0 {
+                for n in 0..2_000 {
+                    complete(
+                        runtime,
+                        &format!("t{n}"),
+                        &crate::workflow::testkit::failure(1),
+                    );
+                }
+                let again: Vec<_> = runtime.retryable().collect();
+                runtime.retry(&again, &LoadedOutputs::new(), at(9));
+            }
+        })
+        .await;
+        assert_eq!(changes(&mut quick).await.0.len(), 2_000);
+    }
+    let names = [slow.next().await.unwrap(), slow.next().await.unwrap()];
+    assert_eq!(names.map(|event| event.name()), ["gap", "snapshot"]);
+}

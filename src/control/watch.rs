@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
+use utoipa::ToSchema;
 
 use super::{Control, Result, TaskView, WorkflowView};
 use crate::storage::ETag;
@@ -18,9 +20,10 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_PER_LOOK: u32 = 4;
 
 /// A task that is in another state than at the last look.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Change {
     /// The task.
+    #[schema(value_type = String)]
     pub task: TaskName,
     /// Its state now.
     pub state: TaskState,

@@ -20,7 +20,7 @@ use crate::wire::Names;
 const RENEW_RETRY: Duration = Duration::from_secs(2);
 
 /// What a holder writes into the lock blob about itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HolderInfo {
     /// The machine's name.
     pub host: String,
@@ -29,6 +29,7 @@ pub struct HolderInfo {
     /// The program's version.
     pub version: String,
     /// Since when it leads.
+    #[schema(value_type = String)]
     pub since: Timestamp,
 }
 

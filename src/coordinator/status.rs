@@ -9,12 +9,13 @@ use crate::store::WorkflowStore;
 use crate::wire::Names;
 
 /// What `_coordinator.json` holds.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CoordinatorStatus {
     /// Who leads.
     #[serde(flatten)]
     pub holder: HolderInfo,
     /// When this was written; more than a minute ago means that nobody leads.
+    #[schema(value_type = String)]
     pub written_at: Timestamp,
     /// What it counted since it started.
     pub counters: serde_json::Value,

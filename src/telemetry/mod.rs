@@ -1,8 +1,24 @@
 //! Logs. They go to standard error, as text for people or as JSON lines for machines.
 
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+/// Whether a text is a W3C trace parent: version, trace id, parent id and flags in lower-case hex.
+#[must_use]
+pub fn is_traceparent(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let hex = |part: &&str, len| {
+        let digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        part.len() == len && part.bytes().all(digit)
+    };
+    let zero = |part: &str| part.bytes().all(|b| b == b'0');
+    matches!(&parts[..], [version, trace, parent, flags]
+        if hex(version, 2) && *version != "ff" && hex(trace, 32) && !zero(trace)
+            && hex(parent, 16) && !zero(parent) && hex(flags, 2))
+}
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -39,7 +55,9 @@ pub fn start(filter: &str, format: LogFormat) -> Result<(), String> {
         .filter_map(|library| format!("{library}=warn").parse().ok());
     let filter = quiet.fold(filter, EnvFilter::add_directive);
     let registry = tracing_subscriber::registry().with(filter);
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let layer = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     // A second start (in a test that runs commands in one process) keeps the first.
     match format {
         LogFormat::Text => registry.with(layer.with_target(false)).try_init().ok(),

@@ -1,4 +1,5 @@
-//! What the tests of the binary share.
+//! What the tests of the binary share, in several targets, none of which uses all of it.
+#![allow(dead_code, reason = "each target uses its part")]
 #![expect(unreachable_pub, reason = "a helper of this test target")]
 
 use std::path::{Path, PathBuf};
@@ -24,10 +25,6 @@ pub struct Site {
 
 impl Site {
     /// A site with a data directory.
-    #[allow(
-        dead_code,
-        reason = "the emulator's tests share this file and have no directory"
-    )]
     pub fn new() -> Self {
         let mut site = Self::with_environment([]);
         let data = format!("sqlite:{}", site.path().join("data").display());
@@ -57,6 +54,7 @@ impl Site {
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("JOBQ_LISTEN", "127.0.0.1:0")
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
