@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 async fn fan_out(tasks: usize, storage: Storage, clock: Clock) -> Result<(), Box<dyn Error>> {
     let counting = Counting::new(storage);
-    let storage = Storage::from_backend(counting.clone());
+    let storage = counting.storage();
     let store = WorkflowStore::new(storage, Names::new(Prefix::parse("Bench")?));
     let (stop, parts) = (CancellationToken::new(), TaskTracker::new());
     let coordinator = start(&store, &clock, &stop, &parts).await?;

@@ -206,6 +206,9 @@ pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
 /// again, so one slow workflow holds up no other.
 pub const MAILBOX_MAX: usize = TASKS_MAX;
 
+/// Queues whose depth and age are sampled for the metrics: each is a label, and two storage calls.
+pub const SAMPLED_QUEUES_MAX: usize = 50;
+
 /// Workflows kept in memory at once; the least recently used idle ones are dropped beyond it.
 pub const ACTIVE_WORKFLOWS_MAX: usize = 10_000;
 

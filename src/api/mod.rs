@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::control::{Control, WatchHub};
+use crate::telemetry::Metrics;
 
 /// What every handler has at hand. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -21,6 +22,7 @@ pub struct Api {
     control: Control,
     hub: WatchHub,
     clock: Clock,
+    metrics: Metrics,
     /// Ends watches, so that a stopping server is not held up by them.
     stop: CancellationToken,
 }
@@ -28,11 +30,12 @@ pub struct Api {
 impl Api {
     /// The API over these use cases, until `stop`.
     #[must_use]
-    pub fn new(control: Control, clock: Clock, stop: CancellationToken) -> Self {
+    pub fn new(control: Control, clock: Clock, metrics: Metrics, stop: CancellationToken) -> Self {
         Self {
             hub: WatchHub::new(control.clone()),
             control,
             clock,
+            metrics,
             stop,
         }
     }

@@ -48,7 +48,7 @@ impl Server {
 
 async fn router(api: Api) -> Router {
     let grpc = grpc::router(api.clone()).await;
-    let layer = axum::middleware::from_fn_with_state(api.clock.clone(), rest::request_id::layer);
+    let layer = axum::middleware::from_fn_with_state(api.clone(), rest::request_id::layer);
     // gRPC knows its own paths, and its own form of errors.
     rest::router().layer(layer).with_state(api).merge(grpc)
 }

@@ -12,7 +12,9 @@ use crate::clock::Clock;
 use crate::config::{FilesSpec, QueuesSpec, StorageSpec};
 use crate::coordinator::{CoordinatorConfig, HolderInfo, OnHeld};
 use crate::limits::WORKER_PARALLEL_MAX;
+use crate::storage::observed::{Call, Observed, Observer};
 use crate::store::WorkflowStore;
+use crate::telemetry::Metrics;
 use crate::worker::{ShellRunner, StoredStates, Worker, WorkerConfig};
 use crate::workflow::QueueName;
 
@@ -124,6 +126,32 @@ fn task_environment(global: &GlobalArgs) -> Result<Vec<(String, String)>, Failur
         environment.push(("PATH".to_owned(), format!("{path}:{}", directory.display())));
     }
     Ok(environment)
+}
+
+/// The metrics of this process.
+pub(super) fn metrics(clock: &Clock) -> Metrics {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "microseconds of this century fit 53 bits"
+    )]
+    let started_at_s = clock.now().as_micros() as f64 / 1e6;
+    Metrics::new(started_at_s)
+}
+
+#[derive(Debug)]
+struct StorageMetrics(Metrics);
+
+impl Observer for StorageMetrics {
+    fn called(&self, call: &Call<'_>) {
+        self.0.storage(call.operation, call.outcome, call.took);
+    }
+}
+
+/// The same store, whose calls to the storage are measured.
+pub(super) fn observed(store: &WorkflowStore, metrics: &Metrics) -> WorkflowStore {
+    let observer = Arc::new(StorageMetrics(metrics.clone()));
+    let storage = Observed::storage(store.storage().clone(), observer);
+    WorkflowStore::new(storage, store.names().clone())
 }
 
 /// Settings for the coordinator of this process.

@@ -153,7 +153,14 @@ pub(super) async fn run(global: &GlobalArgs, args: ServeArgs) -> Result<ExitCode
         return Ok(ExitCode::SUCCESS);
     };
     let config = args.coordinator_config(global);
-    let coordinator = Arc::new(Coordinator::new(config, store.clone(), clock.clone()));
+    let metrics = hosting::metrics(&clock);
+    let store = hosting::observed(&store, &metrics);
+    let coordinator = Coordinator::new(config, store.clone(), clock.clone());
+    let coordinator = Arc::new(coordinator.with_metrics(metrics.clone()));
+    metrics.pull({
+        let coordinator = coordinator.clone();
+        move || coordinator.samples()
+    });
     let worker = match args.worker_queues {
         queues if queues.is_empty() => None,
         queues => {
@@ -172,7 +179,7 @@ pub(super) async fn run(global: &GlobalArgs, args: ServeArgs) -> Result<ExitCode
         None => None,
         Some(address) => {
             let control = Control::new(store.clone(), clock.clone(), Some(coordinator.clone()));
-            let api = Api::new(control, clock.clone(), stop.clone());
+            let api = Api::new(control, clock.clone(), metrics, stop.clone());
             let server = Server::bind(address, api)
                 .await
                 .with_context(|| format!("cannot listen on {address}"))?;

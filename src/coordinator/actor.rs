@@ -18,6 +18,7 @@ use super::registry::{Delivery, Event, Registry};
 use super::{CoordinatorConfig, Stats};
 use crate::clock::Clock;
 use crate::store::{Loaded, WorkflowStore};
+use crate::telemetry::Metrics;
 use crate::workflow::{TaskName, WorkflowId};
 
 /// How long an index row may lag behind the state: under the two seconds promised to listings.
@@ -42,6 +43,7 @@ pub(super) struct ActorContext {
     pub(super) store: WorkflowStore,
     pub(super) clock: Clock,
     pub(super) stats: Arc<Stats>,
+    pub(super) metrics: Option<Metrics>,
     pub(super) fence: Fence,
     pub(super) acknowledgements: Acknowledgements,
     pub(super) stop: CancellationToken,

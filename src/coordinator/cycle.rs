@@ -55,7 +55,8 @@ impl Actor {
         {
             return;
         }
-        let give_up_at = Instant::now() + self.context.config.visibility_timeout / 2;
+        let started = Instant::now();
+        let give_up_at = started + self.context.config.visibility_timeout / 2;
         let mut conflicts = 0;
         let mut backoff = BACKOFF_MIN;
         loop {
@@ -88,6 +89,9 @@ impl Actor {
                 }
             }
         }
+        if let Some(metrics) = &self.context.metrics {
+            metrics.cycle(started.elapsed(), batch.deliveries.len());
+        }
         self.pushed.clear();
         self.acknowledge(batch).await;
     }
@@ -102,7 +106,11 @@ impl Actor {
             etag
         } else {
             self.check_fence()?;
+            let started = Instant::now();
             let etag = self.context.store.flush(&runtime, &etag).await?;
+            if let Some(metrics) = &self.context.metrics {
+                metrics.flush(started.elapsed());
+            }
             self.context.stats.flushes.increment();
             let terminal = runtime.state().is_terminal();
             if terminal {
@@ -125,8 +133,14 @@ impl Actor {
     /// retry from outside, so an inspection loads it anew.
     async fn take_loaded(&mut self, batch: &Batch) -> Result<Loaded, Interrupted> {
         match self.cached.take() {
-            Some(loaded) if !(batch.inspect && loaded.runtime.state().is_terminal()) => Ok(loaded),
-            _ => Ok(self.context.store.load(&self.id).await?),
+            Some(loaded) if !(batch.inspect && loaded.runtime.state().is_terminal()) => {
+                self.context.stats.cache_hits.increment();
+                Ok(loaded)
+            }
+            _ => {
+                self.context.stats.loads.increment();
+                Ok(self.context.store.load(&self.id).await?)
+            }
         }
     }
 

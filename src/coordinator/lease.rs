@@ -101,6 +101,11 @@ impl Fence {
         Instant::now() < self.until()
     }
 
+    /// How long the holder may still write.
+    pub(super) fn remaining(&self) -> Duration {
+        self.until().saturating_duration_since(Instant::now())
+    }
+
     fn until(&self) -> Instant {
         self.started + Duration::from_millis(self.until_ms.load(Ordering::Acquire))
     }

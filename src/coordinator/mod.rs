@@ -29,6 +29,7 @@ mod config;
 mod cycle;
 mod intake;
 mod lease;
+mod metrics;
 mod push;
 mod registry;
 mod stats;
@@ -51,8 +52,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::store::{self, WorkflowStore};
+use crate::telemetry::Metrics;
 use crate::workflow::WorkflowId;
 use lease::{AcquireError, LeaseKeeper};
+use metrics::QueueSamples;
 use registry::Registry;
 use term::{Term, TermEnd};
 
@@ -94,6 +97,8 @@ pub struct Coordinator {
     store: WorkflowStore,
     clock: Clock,
     stats: Arc<Stats>,
+    metrics: Option<Metrics>,
+    queues: QueueSamples,
     role: watch::Sender<Role>,
     /// The registry of the present term, for nudges.
     registry: Mutex<Option<Arc<Registry>>>,
@@ -110,9 +115,18 @@ impl Coordinator {
             store,
             clock,
             stats,
+            metrics: None,
+            queues: QueueSamples::default(),
             role,
             registry: Mutex::default(),
         }
+    }
+
+    /// The same, which tells these metrics what it does.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: Metrics) -> Self {
+        self.metrics = Some(metrics);
+        self
     }
 
     /// Acquires the lease, leads while it holds, and acquires it anew when it is lost, until
@@ -186,12 +200,19 @@ impl Coordinator {
             self.store.clone(),
             self.clock.clone(),
             self.stats.clone(),
+            self.metrics.clone(),
             keeper,
         );
+        self.stats.terms.increment();
         self.set_registry(Some(term.registry()));
         self.role.send_replace(Role::Leader);
         tracing::info!(prefix = %self.store.names().prefix(), "leading");
-        let end = term.run(shutdown).await;
+        let sampling = self.queues.keep_sampling(&self.store);
+        let end = tokio::select! {
+            end = term.run(shutdown) => end,
+            // Sampling never ends by itself.
+            () = sampling, if self.metrics.is_some() => TermEnd::Lost,
+        };
         self.set_registry(None);
         end
     }

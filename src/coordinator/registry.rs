@@ -109,6 +109,16 @@ impl Registry {
         true
     }
 
+    /// How many workflows are in memory.
+    pub(super) fn active(&self) -> usize {
+        self.mailboxes().len()
+    }
+
+    /// How long the lease certainly still holds.
+    pub(super) fn lease_remaining(&self) -> std::time::Duration {
+        self.context.fence.remaining()
+    }
+
     /// Whether more workflows are in memory than should be, so that idle ones leave at once.
     pub(super) fn is_crowded(&self) -> bool {
         self.mailboxes().len() > ACTIVE_WORKFLOWS_MAX

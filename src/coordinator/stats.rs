@@ -55,6 +55,14 @@ stats! {
     cancels,
     /// Receives that failed.
     receive_errors,
+    /// Workflows looked at because they had not moved for long, or a term began.
+    repairs,
+    /// Cycles that began with the state in memory.
+    cache_hits,
+    /// Cycles that began with a state loaded from the storage.
+    loads,
+    /// Terms of leadership begun.
+    terms,
     /// Workflows set aside because their state cannot be used.
     quarantined,
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::CoordinatorConfig;
 use super::registry::{Event, Registry};
+use super::{CoordinatorConfig, Stats};
 use crate::clock::Clock;
 use crate::store::{self, WorkflowStore};
 use crate::wire::index_row::IndexRow;
@@ -16,6 +16,7 @@ pub(super) struct Sweeps {
     store: WorkflowStore,
     clock: Clock,
     registry: Arc<Registry>,
+    stats: Arc<Stats>,
 }
 
 impl Sweeps {
@@ -24,12 +25,14 @@ impl Sweeps {
         store: WorkflowStore,
         clock: Clock,
         registry: Arc<Registry>,
+        stats: Arc<Stats>,
     ) -> Self {
         Self {
             config,
             store,
             clock,
             registry,
+            stats,
         }
     }
 
@@ -92,6 +95,7 @@ impl Sweeps {
             {
                 // New ones are the poll's business.
                 if row.workflow_state != WorkflowState::Pending {
+                    self.stats.repairs.increment();
                     self.route(row, Event::Inspect);
                 }
             }

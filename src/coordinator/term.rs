@@ -16,6 +16,7 @@ use super::sweeps::Sweeps;
 use super::{CoordinatorConfig, Stats};
 use crate::clock::Clock;
 use crate::store::WorkflowStore;
+use crate::telemetry::Metrics;
 
 /// How often the status blob is written.
 const STATUS_INTERVAL: Duration = Duration::from_secs(10);
@@ -57,6 +58,7 @@ impl Term {
         store: WorkflowStore,
         clock: Clock,
         stats: Arc<Stats>,
+        metrics: Option<Metrics>,
         keeper: LeaseKeeper,
     ) -> Self {
         let fence = keeper.fence();
@@ -68,6 +70,7 @@ impl Term {
             store: store.clone(),
             clock: clock.clone(),
             stats: stats.clone(),
+            metrics,
             fence: fence.clone(),
             acknowledgements,
             stop: stop_actors.clone(),
@@ -108,6 +111,7 @@ impl Term {
             self.store.clone(),
             self.clock.clone(),
             self.registry.clone(),
+            self.stats.clone(),
         );
         let (stop, lost) = (&self.stop_intake, &self.lost);
         bringers.spawn(until(stop, lost, intake.run()));

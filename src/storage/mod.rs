@@ -9,7 +9,7 @@
 //!
 //! Backends: [`memory`] for tests and simulations, [`sqlite`] for the processes of one machine,
 //! [`azure`] for the cloud.
-//! Decorators: [`counting`]. `conformance` holds the cases all of them pass, one named test per case
+//! Decorators: [`observed`], [`counting`]. `conformance` holds the cases all of them pass, one named test per case
 //! and backend; `check` refuses calls no backend takes.
 //!
 //! Callers: `store`, `coordinator` and `worker` hold a [`Storage`]; nothing else does.
@@ -22,6 +22,7 @@ pub mod azure;
 pub mod conformance;
 pub mod counting;
 pub mod memory;
+pub mod observed;
 pub mod sqlite;
 
 mod blob;

@@ -1,4 +1,10 @@
-//! Logs. They go to standard error, as text for people or as JSON lines for machines.
+//! What operators see: logs here, counts in [`metrics`].
+//!
+//! Logs go to standard error, as text for people or as JSON lines for machines.
+
+pub mod metrics;
+
+pub use metrics::Metrics;
 
 use std::io::IsTerminal as _;
 

@@ -255,3 +255,36 @@ async fn a_taken_port_and_a_stop_are_told_in_one_line() {
     assert!(line.unwrap().contains("cannot listen on"), "{stderr}");
     assert_eq!(server.running.terminate(), Some(0));
 }
+
+#[tokio::test]
+async fn metrics_tell_what_happened_without_naming_workflows() {
+    let server = Server::start(&["--worker", "default"]);
+    server.submit("secret-name", ONE).await;
+    server.until("secret-name", "completed").await;
+    server.get("/v1/workflows/other").await;
+    let answer = server.get("/metrics").await;
+    assert!(
+        answer
+            .header("content-type")
+            .starts_with("application/openmetrics-text")
+    );
+    let value = |line: &str| {
+        let found = answer.text.lines().find(|found| found.starts_with(line));
+        let found = found.unwrap_or_else(|| panic!("{line} in {}", answer.text));
+        found.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!(value("jobq_completions_total{result=\"finished\"}") >= 1.0);
+    assert!(value("jobq_pushes_total{result=\"ok\"}") >= 1.0);
+    assert!((value("jobq_leader") - 1.0).abs() < f64::EPSILON);
+    assert!(value("jobq_lease_remaining_seconds") > 20.0);
+    assert!(value("jobq_flush_duration_seconds_count") >= 1.0);
+    assert!(value("jobq_cycle_completions_sum") >= 1.0);
+    assert!(value("jobq_storage_operations_total{operation=\"blob_put\",outcome=\"ok\"}") >= 2.0);
+    let route = "jobq_http_requests_total{route=\"/v1/workflows/{workflow_id}/\",method=\"GET\",status=\"404\"}";
+    let other = route.replace("}/", "}");
+    let found = [route, &other]
+        .iter()
+        .any(|route| answer.text.contains(*route));
+    assert!(found, "{}", answer.text);
+    assert!(!answer.text.contains("secret-name"), "{}", answer.text);
+}

@@ -86,6 +86,22 @@ pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
+/// Read the metrics
+///
+/// In the text format that Prometheus scrapes.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operations",
+    responses((status = 200, description = "All metrics", body = String,
+     content_type = "application/openmetrics-text")),
+)]
+pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    (
+        [(axum::http::header::CONTENT_TYPE, kind)],
+        api.metrics.encode(),
+    )
+}
+
 /// Says whether the server can answer
 ///
 /// Whether the storage can be reached, and what the coordinator of this process does; a standby answers

@@ -1,7 +1,7 @@
 //! The REST API, under `/v1`.
 //!
 //! Handlers are thin: they read a request (`params`, `body`, `versions`), call a use case, and write what it
-//! gives. Every failure is a [`problem`]; every answer carries the request's id. The documentation is
+//! gives. Every failure is a [`Problem`]; every answer carries the request's id. The documentation is
 //! derived from the handlers and lies in `openapi/openapi.json`.
 
 mod admin;
@@ -94,6 +94,7 @@ pub(super) fn router() -> Router<Api> {
         .route("/v1/purge", post(admin::purge))
         .route("/v1/summary", get(admin::summary))
         .route("/v1/coordinator", get(admin::coordinator))
+        .route("/metrics", get(admin::metrics))
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX));

@@ -33,6 +33,7 @@ use super::{admin, tasks, watch, workflows};
         admin::purge,
         admin::summary,
         admin::coordinator,
+        admin::metrics,
         admin::healthz,
         admin::readyz,
     )

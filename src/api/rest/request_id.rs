@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::problem::Problem;
-use crate::clock::Clock;
+use crate::api::Api;
 
 /// The header that carries a request's id both ways.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -18,9 +18,9 @@ const REQUEST_ID_CHARS_MAX: usize = 64;
 
 /// Gives each request an id (the caller's, if it is a plain one), each error the one form, and the
 /// log a line.
-pub(crate) async fn layer(State(clock): State<Clock>, request: Request, next: Next) -> Response {
+pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let id = given(&request).unwrap_or_else(|| clock.new_id());
+    let id = given(&request).unwrap_or_else(|| api.clock.new_id());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or_else(String::new, |matched| matched.as_str().to_owned());
@@ -41,7 +41,15 @@ pub(crate) async fn layer(State(clock): State<Clock>, request: Request, next: Ne
         response.headers_mut().insert(REQUEST_ID, value);
     }
     let status = response.status().as_u16();
-    let duration_ms = started.elapsed().as_secs_f64() * 1e3;
+    let took = started.elapsed();
+    let duration_ms = took.as_secs_f64() * 1e3;
+    // Paths and methods that are not ours have no bound.
+    let known = if route.is_empty() { "none" } else { &route };
+    let verb = match method.as_str() {
+        verb @ ("GET" | "POST" | "DELETE" | "HEAD" | "PUT" | "PATCH" | "OPTIONS") => verb,
+        _ => "other",
+    };
+    api.metrics.http(known, verb, status, took);
     if response.status().is_server_error() {
         tracing::warn!(request_id = id, %method, route, status, duration_ms, "request failed");
     } else {
