@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use axum::Router;
 use tokio::net::TcpListener;
 
-use super::{Api, grpc, rest};
+use super::{Api, grpc, rest, trace};
 
 /// A server that is bound to its address.
 #[derive(Debug)]
@@ -50,5 +50,9 @@ async fn router(api: Api) -> Router {
     let grpc = grpc::router(api.clone()).await;
     let layer = axum::middleware::from_fn_with_state(api.clone(), rest::request_id::layer);
     // gRPC knows its own paths, and its own form of errors.
-    rest::router().layer(layer).with_state(api).merge(grpc)
+    rest::router()
+        .layer(layer)
+        .with_state(api)
+        .merge(grpc)
+        .layer(axum::middleware::from_fn(trace::layer))
 }

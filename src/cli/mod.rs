@@ -204,6 +204,12 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// The trace parent of whoever runs this process, by the variable that jobq's own tasks have it in too.
+fn caller() -> Option<String> {
+    let text = std::env::var("TRACEPARENT").ok()?;
+    telemetry::is_traceparent(&text).then_some(text)
+}
+
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
