@@ -69,6 +69,9 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Bytes of a page token: a key of the index and its envelope.
 pub const PAGE_TOKEN_BYTES_MAX: usize = 4 * 1024;
 
+/// Workflows one doctor's look may be asked to sample.
+pub const DOCTOR_SAMPLE_MAX: usize = 100_000;
+
 /// Workflows watched at the same time in one process: each is polled.
 pub const WATCHED_WORKFLOWS_MAX: usize = 1_000;
 

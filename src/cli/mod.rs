@@ -11,6 +11,7 @@ mod coordinator;
 mod definition;
 mod definition_file;
 mod delete;
+mod doctor;
 mod duration;
 mod exit;
 mod explain;
@@ -171,6 +172,8 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Follows a workflow until it ends.
     Watch(watch::WatchArgs),
+    /// Looks at everything that can be wrong, and says what to do.
+    Doctor(doctor::DoctorArgs),
     /// Shows who leads and what it counted.
     Coordinator,
     /// Shows the effective settings and where each comes from.
@@ -311,6 +314,7 @@ impl Cli {
             Command::Graph(args) => graph::run(&global, args).await,
             Command::Explain(args) => explain::run(&global, args).await,
             Command::Watch(args) => watch::run(&global, args).await,
+            Command::Doctor(args) => doctor::run(&global, args).await,
             Command::Coordinator => coordinator::run(&global).await,
             Command::Task(args) => task::run(&global, args).await,
             // It needs no runtime and was answered before there was one.

@@ -11,9 +11,12 @@ use utoipa::ToSchema;
 use super::body::Body;
 use super::failures::{ChangeFailures, ReadFailures};
 use super::params::Params;
-use super::problem::{Answer, Problem};
+use super::problem::{Answer, Problem, Refusal};
 use crate::api::Api;
-use crate::control::{CoordinatorStatus, PurgeRequest, PurgeResult, Summary};
+use crate::control::{
+    CoordinatorStatus, DoctorReport, DoctorRequest, PurgeRequest, PurgeResult, Summary,
+};
+use crate::limits::DOCTOR_SAMPLE_MAX;
 use crate::workflow::WorkflowState;
 
 /// Which workflows to purge.
@@ -65,6 +68,78 @@ pub(super) async fn purge(State(api): State<Api>, params: Params, body: Body) ->
 pub(super) async fn summary(State(api): State<Api>, params: Params) -> Answer {
     params.known(&[])?;
     Ok(Json(api.control.summary().await?).into_response())
+}
+
+/// The thresholds of a doctor's look.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents parameters")]
+pub(super) struct DoctorParams {
+    /// From how many seconds on a workflow has waited for its start for too long; 300 unless given.
+    pending_too_long_s: Option<u64>,
+    /// From how many seconds on a workflow that has not changed stands still; 86400 unless given.
+    running_too_long_s: Option<u64>,
+    /// From how many seconds on the oldest completion has waited for too long; 120 unless given.
+    completion_too_old_s: Option<u64>,
+    /// From how many seconds on a message that nobody received has waited for too long; 3600 unless given.
+    task_too_old_s: Option<u64>,
+    /// How many workflows to look at, 1 to 100,000; 1000 unless given.
+    #[param(minimum = 1, maximum = 100_000)]
+    sample: Option<usize>,
+}
+
+fn doctor_request(params: Params, fix: bool) -> Result<DoctorRequest, Refusal> {
+    let names = [
+        "pending_too_long_s",
+        "running_too_long_s",
+        "completion_too_old_s",
+        "task_too_old_s",
+        "sample",
+    ];
+    let params = params.known(&names)?;
+    let usual = DoctorRequest::default();
+    let seconds = |name, usual: Duration| -> Result<Duration, Refusal> {
+        let given: Option<u64> = params.parsed(name, "a number of seconds")?;
+        Ok(given.map_or(usual, Duration::from_secs))
+    };
+    let sample = params.number("sample")?.unwrap_or(usual.sample);
+    if !(1..=DOCTOR_SAMPLE_MAX).contains(&sample) {
+        let reason = format!("{sample} is not from 1 to {DOCTOR_SAMPLE_MAX}");
+        return Err(Problem::invalid("sample", reason));
+    }
+    Ok(DoctorRequest {
+        pending_too_long: seconds("pending_too_long_s", usual.pending_too_long)?,
+        running_too_long: seconds("running_too_long_s", usual.running_too_long)?,
+        completion_too_old: seconds("completion_too_old_s", usual.completion_too_old)?,
+        task_too_old: seconds("task_too_old_s", usual.task_too_old)?,
+        sample,
+        fix,
+    })
+}
+
+/// Look at everything that can be wrong
+#[utoipa::path(
+    get, path = "/v1/doctor", tag = "operations",
+    params(DoctorParams),
+    responses((status = 200, description = "What was seen", body = DoctorReport), ReadFailures),
+)]
+pub(super) async fn doctor(State(api): State<Api>, params: Params) -> Answer {
+    let request = doctor_request(params, false)?;
+    Ok(Json(api.control.doctor(&request).await?).into_response())
+}
+
+/// Look at everything, and mend the index
+///
+/// Writes rows from states and removes rows without one; never changes a state.
+#[utoipa::path(
+    post, path = "/v1/doctor/fix", tag = "operations",
+    params(DoctorParams),
+    responses((status = 200, description = "What was seen before it was mended", body = DoctorReport),
+     ReadFailures),
+)]
+pub(super) async fn doctor_fix(State(api): State<Api>, params: Params) -> Answer {
+    let request = doctor_request(params, true)?;
+    Ok(Json(api.control.doctor(&request).await?).into_response())
 }
 
 /// Read what the coordinator last wrote about itself
