@@ -233,6 +233,12 @@ pub const FILE_OUTPUT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Workflows whose cancel flag one worker asks for at the same time.
 pub const CANCEL_POLLS_AT_ONCE_MAX: usize = 8;
 
+// ---- Telemetry -------------------------------------------------------------------------------
+
+/// How long a process that ends may take to send the spans that wait: a collector that hangs must not
+/// hold up a restart.
+pub const TRACE_FLUSH_MAX: Duration = Duration::from_secs(5);
+
 const _: () = {
     assert!(MESSAGE_BYTES_MAX < 64 * 1024);
     assert!(OUTPUT_INLINE_BYTES_MAX < MESSAGE_BYTES_MAX);

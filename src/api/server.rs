@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use tokio::net::TcpListener;
 
-use super::{Api, grpc, rest};
+use super::{Api, grpc, rest, trace};
 
 /// How long requests may take to finish after a stop was asked for; the container of a server is
 /// usually killed 30 s after that.
@@ -68,5 +68,9 @@ async fn router(api: Api) -> Router {
     let grpc = grpc::router(api.clone()).await;
     let layer = axum::middleware::from_fn_with_state(api.clone(), rest::request_id::layer);
     // gRPC knows its own paths, and its own form of errors.
-    rest::router().layer(layer).with_state(api).merge(grpc)
+    rest::router()
+        .layer(layer)
+        .with_state(api)
+        .merge(grpc)
+        .layer(axum::middleware::from_fn(trace::layer))
 }
