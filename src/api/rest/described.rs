@@ -78,6 +78,7 @@ pub(super) struct TaskForm {
 
 /// How many dependencies must be satisfied.
 #[derive(ToSchema)]
+#[schema(as = DependencyPolicy)]
 #[serde(untagged)]
 enum DepPolicyForm {
     Word(DepPolicyWord),
@@ -123,6 +124,32 @@ pub(super) enum GraphFormat {
     Dot,
     /// For Mermaid.
     Mermaid,
+}
+
+/// One event of a watch, as its stream carries it.
+#[derive(ToSchema)]
+pub(super) struct WatchMessage {
+    /// The kind of the event.
+    event: WatchKind,
+    /// Goes into `Last-Event-ID` to go on after it; a gap and an end have none.
+    id: Option<String>,
+    /// The event: a `WatchEvent` as JSON.
+    #[schema(content_media_type = "application/json")]
+    data: String,
+}
+
+/// The kinds of events.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum WatchKind {
+    /// All at one moment.
+    Snapshot,
+    /// What changed since the event before.
+    Changes,
+    /// Changes were missed; a snapshot follows.
+    Gap,
+    /// Nothing more will be told.
+    End,
 }
 
 /// A label as `key=value`.

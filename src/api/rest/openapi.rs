@@ -23,6 +23,7 @@ use super::{admin, tasks, watch, workflows};
         super::described::GraphFormat,
         super::described::LabelParam,
         crate::control::ListOrder,
+        crate::control::WatchEvent,
     )),
     paths(
         workflows::submit,

@@ -10,6 +10,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::StreamExt as _;
 use futures::stream;
 
+use super::described::WatchMessage;
 use super::failures::ReadFailures;
 use super::params::{Params, workflow_id};
 use super::problem::{Answer, Problem};
@@ -30,7 +31,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
         ("last-event-id" = Option<String>, Header, description = "Goes on after the event with this id"),
     ),
     responses(
-        (status = 200, description = "Events: snapshot, changes, gap, end", body = WatchEvent,
+        (status = 200, description = "Events: snapshot, changes, gap, end", body = WatchMessage,
          content_type = "text/event-stream"),
         ReadFailures,
     ),

@@ -486,9 +486,9 @@ pub(super) async fn delete(
     headers: HeaderMap,
     params: Params,
 ) -> Answer<Response> {
-    let params = params.known(&["force"])?;
+    let force = params.known(&["force"])?.flag("force")?;
     let id = workflow_id(&id)?;
     check_version(&api.control, &id, &headers).await?;
-    api.control.delete(&id, params.flag("force")?).await?;
+    api.control.delete(&id, force).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
