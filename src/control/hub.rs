@@ -151,8 +151,8 @@ impl WatchHub {
     /// workflows as possible are watched.
     pub async fn watch(&self, id: &WorkflowId, resume_token: Option<&str>) -> Result<Watcher> {
         // Whoever waits for a workflow that does not exist should learn it now.
-        self.control.get(id).await?;
-        let channel = self.channel(id)?;
+        let present = self.control.get(id).await?.value;
+        let channel = self.channel(id, &present)?;
         let (position, gap) = match resume_token {
             None => (None, None),
             Some(token) => match channel.position(token) {
@@ -169,10 +169,12 @@ impl WatchHub {
         })
     }
 
-    fn channel(&self, id: &WorkflowId) -> Result<Arc<Channel>> {
+    /// The channel of a workflow that is in this state at present. One that has told everything stays
+    /// for those who come back for the rest, until the workflow gets another life.
+    fn channel(&self, id: &WorkflowId, present: &WorkflowView) -> Result<Arc<Channel>> {
         let mut channels = self.channels();
         if let Some(channel) = channels.get(id)
-            && channel.latest.borrow().ended.is_none()
+            && (channel.latest.borrow().ended.is_none() || channel.told_all_of(present))
         {
             return Ok(channel.clone());
         }
@@ -270,6 +272,18 @@ impl Channel {
 
     fn token(&self, number: u64) -> String {
         format!("{}-{number}", self.id)
+    }
+
+    /// Whether the latest step is the end of a workflow that is in this state at present.
+    fn told_all_of(&self, present: &WorkflowView) -> bool {
+        let steps = self.steps();
+        let told = steps.snapshot.as_ref().map(|(_, workflow, _)| workflow);
+        told.is_some_and(|told| {
+            told.workflow_state.is_terminal()
+                && told.workflow_state == present.workflow_state
+                && told.updated_at == present.updated_at
+                && told.created_at == present.created_at
+        })
     }
 
     /// The step that a token names, if all after it are still here.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::clock::Timestamp;
+use crate::limits::PURGE_AGE_MAX;
 use crate::storage::Storage;
 use crate::storage::memory::MemoryStorage;
 use crate::wire::{Names, Prefix};
@@ -531,6 +532,26 @@ async fn a_purge_takes_the_old_that_have_ended_and_no_more_than_told() {
     };
     assert_eq!(control.purge(&all).await.unwrap().workflow_ids.len(), 3);
     assert_eq!(list(&control, &ListRequest::default()).await, ["live"]);
+    let ancient = PurgeRequest {
+        older_than: PURGE_AGE_MAX,
+        ..request.clone()
+    };
+    assert!(
+        control
+            .purge(&ancient)
+            .await
+            .unwrap()
+            .workflow_ids
+            .is_empty()
+    );
+    let older = PurgeRequest {
+        older_than: PURGE_AGE_MAX + std::time::Duration::from_secs(1),
+        ..request.clone()
+    };
+    assert_eq!(
+        control.purge(&older).await.unwrap_err().code(),
+        "invalid_argument"
+    );
     let live = PurgeRequest {
         states: vec![WorkflowState::Running],
         ..request
@@ -674,9 +695,42 @@ async fn a_watcher_that_comes_back_sees_every_change_once() {
         complete(runtime, "c", &success(1));
     })
     .await;
-    assert_eq!(changes(&mut watcher).await.0, completed("c"));
+    let (last, token_of_the_last) = changes(&mut watcher).await;
+    assert_eq!(last, completed("c"));
     assert_eq!(watcher.next().await.unwrap().name(), "end");
     assert!(watcher.next().await.is_none());
+    // Also who comes back after the end is told the rest, and nothing twice.
+    let mut late = hub.watch(&id, Some(&token)).await.unwrap();
+    for name in ["a", "b", "c"] {
+        assert_eq!(changes(&mut late).await.0, completed(name));
+    }
+    assert_eq!(late.next().await.unwrap().name(), "end");
+    let mut later = hub.watch(&id, Some(&token_of_the_last)).await.unwrap();
+    assert_eq!(later.next().await.unwrap().name(), "end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workflow_with_another_life_is_watched_afresh() {
+    let control = control().await;
+    let id = submit(&control, Some("w1"), workflow(vec![task("a")])).await;
+    change(&control, &id, |runtime| assert!(runtime.cancel(at(1)))).await;
+    let hub = WatchHub::new(control.clone());
+    let mut first = hub.watch(&id, None).await.unwrap();
+    let token = first
+        .next()
+        .await
+        .unwrap()
+        .resume_token()
+        .unwrap()
+        .to_owned();
+    assert_eq!(first.next().await.unwrap().name(), "end");
+    control.retry(&id, &RetryRequest::default()).await.unwrap();
+    let mut second = hub.watch(&id, Some(&token)).await.unwrap();
+    assert_eq!(second.next().await.unwrap().name(), "gap");
+    match second.next().await.unwrap() {
+        WatchEvent::Snapshot { workflow, .. } => assert!(!workflow.workflow_state.is_terminal()),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test(start_paused = true)]

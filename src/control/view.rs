@@ -67,10 +67,10 @@ pub struct WorkflowView {
     /// Why it failed.
     pub error: Option<String>,
     /// When it was submitted.
-    #[schema(value_type = String)]
+    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     /// When it last changed.
-    #[schema(value_type = String)]
+    #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
     /// For people and listings.
     pub labels: BTreeMap<String, String>,
@@ -134,10 +134,10 @@ pub struct TaskView {
     #[schema(value_type = Option<f64>)]
     pub timeout_s: Option<Seconds>,
     /// When its latest attempt was dispatched.
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub started_at: Option<Timestamp>,
     /// When it became terminal.
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub completed_at: Option<Timestamp>,
     /// Its output: JSON text, or `blob:` and a path.
     pub output_ref: Option<String>,

@@ -29,7 +29,7 @@ pub struct HolderInfo {
     /// The program's version.
     pub version: String,
     /// Since when it leads.
-    #[schema(value_type = String)]
+    #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
 }
 

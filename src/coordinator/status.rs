@@ -15,7 +15,7 @@ pub struct CoordinatorStatus {
     #[serde(flatten)]
     pub holder: HolderInfo,
     /// When this was written; more than a minute ago means that nobody leads.
-    #[schema(value_type = String)]
+    #[schema(value_type = String, format = DateTime)]
     pub written_at: Timestamp,
     /// What it counted since it started.
     pub counters: serde_json::Value,

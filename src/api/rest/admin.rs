@@ -8,7 +8,8 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::body::Body;
+use super::body::{Body, whole};
+use super::described::TerminalState;
 use super::failures::{ChangeFailures, ReadFailures};
 use super::params::Params;
 use super::problem::{Answer, Problem, Refusal};
@@ -25,12 +26,14 @@ use crate::workflow::WorkflowState;
 pub(crate) struct PurgeBody {
     /// Only workflows in one of these terminal states; all terminal ones if empty.
     #[serde(default)]
+    #[schema(value_type = Vec<TerminalState>)]
     states: Vec<WorkflowState>,
     /// Only workflows that have not changed for so many seconds.
-    #[schema(minimum = 0)]
+    #[serde(deserialize_with = "whole")]
+    #[schema(value_type = usize, minimum = 0, maximum = 3_155_760_000_u64)]
     older_than_s: u64,
     /// At most this many; 100 unless given.
-    #[serde(default = "purge_limit")]
+    #[serde(default = "purge_limit", deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 1000)]
     limit: usize,
     /// Only tells which would go.
@@ -44,7 +47,7 @@ const fn purge_limit() -> usize {
 
 /// Delete old workflows
 #[utoipa::path(
-    post, path = "/v1/purge", tag = "operations",
+    post, path = "/v1/purge", operation_id = "purge_workflows", tag = "operations",
     request_body = PurgeBody,
     responses((status = 200, description = "What went, or would go", body = PurgeResult), ChangeFailures),
 )]
@@ -62,7 +65,7 @@ pub(super) async fn purge(State(api): State<Api>, params: Params, body: Body) ->
 
 /// Count workflows by state
 #[utoipa::path(
-    get, path = "/v1/summary", tag = "operations",
+    get, path = "/v1/summary", operation_id = "get_summary", tag = "operations",
     responses((status = 200, description = "The counts", body = Summary), ReadFailures),
 )]
 pub(super) async fn summary(State(api): State<Api>, params: Params) -> Answer {
@@ -144,7 +147,7 @@ pub(super) async fn doctor_fix(State(api): State<Api>, params: Params) -> Answer
 
 /// Read what the coordinator last wrote about itself
 #[utoipa::path(
-    get, path = "/v1/coordinator", tag = "operations",
+    get, path = "/v1/coordinator", operation_id = "get_coordinator", tag = "operations",
     responses((status = 200, description = "Its status", body = CoordinatorStatus), ReadFailures),
 )]
 pub(super) async fn coordinator(State(api): State<Api>, params: Params) -> Answer {
@@ -154,7 +157,7 @@ pub(super) async fn coordinator(State(api): State<Api>, params: Params) -> Answe
 
 /// Says that the server runs
 #[utoipa::path(
-    get, path = "/healthz", tag = "operations",
+    get, path = "/healthz", operation_id = "get_health", tag = "operations",
     responses((status = 200, description = "It runs", body = String, content_type = "text/plain")),
 )]
 pub(super) async fn healthz() -> &'static str {
@@ -165,7 +168,7 @@ pub(super) async fn healthz() -> &'static str {
 ///
 /// In the text format that Prometheus scrapes.
 #[utoipa::path(
-    get, path = "/metrics", tag = "operations",
+    get, path = "/metrics", operation_id = "get_metrics", tag = "operations",
     responses((status = 200, description = "All metrics", body = String,
      content_type = "application/openmetrics-text")),
 )]
@@ -182,7 +185,7 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
 /// Whether the storage can be reached, and what the coordinator of this process does; a standby answers
 /// everything too.
 #[utoipa::path(
-    get, path = "/readyz", tag = "operations",
+    get, path = "/readyz", operation_id = "get_readiness", tag = "operations",
     responses(
         (status = 200, description = "It can", body = crate::control::Readiness),
         (status = 503, description = "It cannot", body = Problem, content_type = "application/problem+json"),

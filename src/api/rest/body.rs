@@ -5,6 +5,8 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Deserializer};
+use serde_json::Number;
 
 use super::problem::{Problem, Refusal};
 
@@ -74,11 +76,65 @@ impl Body {
         })
     }
 
-    /// The body as JSON, or the value's own default if there is no body.
+    /// The body as JSON, or the value's own default if there is no body, or it is null.
     pub(super) fn json_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, Refusal> {
         if self.bytes.is_empty() {
             return Ok(T::default());
         }
-        self.json()
+        Ok(self.json::<Option<T>>()?.unwrap_or_default())
+    }
+}
+
+/// Whole numbers beyond it have neighbours that floating point cannot tell apart.
+const WHOLE_MAX: f64 = 9_007_199_254_740_991.0;
+
+/// Reads a whole number. `2.0` is one, too: to JSON Schema, and to writers that know only one kind of number.
+pub(super) fn whole<'de, T: TryFrom<u64>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    to_whole(&Number::deserialize(from)?)
+}
+
+/// As [`whole`], or null.
+pub(super) fn whole_or_none<'de, T: TryFrom<u64>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    let number = Option::<Number>::deserialize(from)?;
+    number.map(|number| to_whole(&number)).transpose()
+}
+
+fn to_whole<T: TryFrom<u64>, E: serde::de::Error>(number: &Number) -> Result<T, E> {
+    let real = || number.as_f64().filter(|real| is_whole(*real));
+    let whole = number.as_u64().or_else(|| real().map(|real| real as u64));
+    let fitting = whole.and_then(|whole| T::try_from(whole).ok());
+    fitting.ok_or_else(|| E::custom(format!("{number} is no whole number in range")))
+}
+
+fn is_whole(real: f64) -> bool {
+    real.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&real)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<u32> {
+        whole(&mut serde_json::Deserializer::from_str(text)).ok()
+    }
+
+    #[test]
+    fn whole_numbers_may_be_written_with_a_point() {
+        for (text, number) in [("0", 0), ("2", 2), ("2.0", 2), ("1e3", 1000), ("-0.0", 0)] {
+            assert_eq!(read(text), Some(number), "{text}");
+        }
+        for text in [
+            "2.5",
+            "-1",
+            "4294967296",
+            "4294967296.0",
+            "1e300",
+            "\"2\"",
+            "null",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 }

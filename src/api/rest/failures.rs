@@ -10,19 +10,19 @@ use super::problem::Problem;
 pub(super) enum ReadFailures {
     /// Something in the request is not valid
     #[response(status = 400, content_type = "application/problem+json")]
-    Invalid(#[to_schema] Problem),
+    Invalid(Problem),
     /// There is no such workflow, task or output
     #[response(status = 404, content_type = "application/problem+json")]
-    NotFound(#[to_schema] Problem),
+    NotFound(Problem),
     /// The storage is throttling; retry after the time in retry-after
     #[response(status = 429, content_type = "application/problem+json")]
-    Throttled(#[to_schema] Problem),
+    Throttled(Problem),
     /// The server failed
     #[response(status = 500, content_type = "application/problem+json")]
-    Failed(#[to_schema] Problem),
+    Failed(Problem),
     /// The storage cannot be reached; retry after the time in retry-after
     #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(#[to_schema] Problem),
+    Unavailable(Problem),
 }
 
 /// Of submits.
@@ -31,28 +31,28 @@ pub(super) enum ReadFailures {
 pub(super) enum SubmitFailures {
     /// The request cannot be read, or something beside the definition is not valid
     #[response(status = 400, content_type = "application/problem+json")]
-    Invalid(#[to_schema] Problem),
+    Invalid(Problem),
     /// The id is taken by a workflow with another definition
     #[response(status = 409, content_type = "application/problem+json")]
-    Taken(#[to_schema] Problem),
+    Taken(Problem),
     /// The body is too large
     #[response(status = 413, content_type = "application/problem+json")]
-    TooLarge(#[to_schema] Problem),
+    TooLarge(Problem),
     /// The body is of another media type
     #[response(status = 415, content_type = "application/problem+json")]
-    Unsupported(#[to_schema] Problem),
+    Unsupported(Problem),
     /// The definition is not valid; `errors` has everything that is wrong with it
     #[response(status = 422, content_type = "application/problem+json")]
-    InvalidDefinition(#[to_schema] Problem),
+    InvalidDefinition(Problem),
     /// The storage is throttling; retry after the time in retry-after
     #[response(status = 429, content_type = "application/problem+json")]
-    Throttled(#[to_schema] Problem),
+    Throttled(Problem),
     /// The server failed
     #[response(status = 500, content_type = "application/problem+json")]
-    Failed(#[to_schema] Problem),
+    Failed(Problem),
     /// The storage cannot be reached; retry after the time in retry-after
     #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(#[to_schema] Problem),
+    Unavailable(Problem),
 }
 
 /// Of changes of a workflow.
@@ -61,32 +61,32 @@ pub(super) enum SubmitFailures {
 pub(super) enum ChangeFailures {
     /// Something in the request is not valid
     #[response(status = 400, content_type = "application/problem+json")]
-    Invalid(#[to_schema] Problem),
+    Invalid(Problem),
     /// There is no such workflow or task
     #[response(status = 404, content_type = "application/problem+json")]
-    NotFound(#[to_schema] Problem),
+    NotFound(Problem),
     /// Its state does not allow it
     #[response(status = 409, content_type = "application/problem+json")]
-    Conflict(#[to_schema] Problem),
+    Conflict(Problem),
     /// It has ended, so there is nothing to cancel any more
     #[response(status = 410, content_type = "application/problem+json")]
-    Ended(#[to_schema] Problem),
+    Ended(Problem),
     /// It has another version than the one in if-match
     #[response(status = 412, content_type = "application/problem+json")]
-    OtherVersion(#[to_schema] Problem),
+    OtherVersion(Problem),
     /// The body is too large
     #[response(status = 413, content_type = "application/problem+json")]
-    TooLarge(#[to_schema] Problem),
+    TooLarge(Problem),
     /// The body is of another media type
     #[response(status = 415, content_type = "application/problem+json")]
-    Unsupported(#[to_schema] Problem),
+    Unsupported(Problem),
     /// The storage is throttling; retry after the time in retry-after
     #[response(status = 429, content_type = "application/problem+json")]
-    Throttled(#[to_schema] Problem),
+    Throttled(Problem),
     /// The server failed
     #[response(status = 500, content_type = "application/problem+json")]
-    Failed(#[to_schema] Problem),
+    Failed(Problem),
     /// The storage cannot be reached; retry after the time in retry-after
     #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(#[to_schema] Problem),
+    Unavailable(Problem),
 }

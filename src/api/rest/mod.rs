@@ -6,6 +6,7 @@
 
 mod admin;
 mod body;
+mod described;
 mod failures;
 mod openapi;
 mod params;

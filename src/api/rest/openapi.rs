@@ -15,6 +15,16 @@ use super::{admin, tasks, watch, workflows};
         (name = "tasks", description = "Read tasks, their outputs, and why they are where they are"),
         (name = "operations", description = "Health, counts and cleaning up"),
     ),
+    components(schemas(
+        super::problem::Problem,
+        super::described::DefinitionForm,
+        super::described::TaskForm,
+        super::described::TerminalState,
+        super::described::GraphFormat,
+        super::described::LabelParam,
+        crate::control::ListOrder,
+        crate::control::WatchEvent,
+    )),
     paths(
         workflows::submit,
         workflows::submit_batch,

@@ -53,23 +53,27 @@ impl Params {
     /// The texts given for a parameter, in their order; one text may hold several, with commas.
     pub(super) fn all(&self, name: &str) -> Vec<&str> {
         let given = self.0.iter().filter(|(found, _)| found == name);
-        let texts = given.flat_map(|(_, value)| value.split(','));
-        texts.filter(|text| !text.is_empty()).collect()
+        given.flat_map(|(_, value)| value.split(',')).collect()
     }
 
-    /// The text of a parameter that stands once at the most.
-    pub(super) fn text(&self, name: &str) -> Result<Option<String>, Refusal> {
+    /// A parameter that stands once at the most, as it is.
+    pub(super) fn word(&self, name: &str) -> Result<Option<String>, Refusal> {
         let mut given = self.0.iter().filter(|(found, _)| found == name);
         let first = given.next().map(|(_, value)| value.clone());
         match given.next() {
-            None => Ok(first.filter(|text| !text.is_empty())),
+            None => Ok(first),
             Some(_) => Err(Problem::invalid(name, "it is given twice")),
         }
     }
 
+    /// Text that stands once at the most; none is as good as empty.
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>, Refusal> {
+        Ok(self.word(name)?.filter(|text| !text.is_empty()))
+    }
+
     /// A parameter as a value.
     pub(super) fn parsed<T: FromStr>(&self, name: &str, what: &str) -> Result<Option<T>, Refusal> {
-        let Some(text) = self.text(name)? else {
+        let Some(text) = self.word(name)? else {
             return Ok(None);
         };
         let parsed = text.parse().map(Some);
@@ -80,7 +84,7 @@ impl Params {
         Ok(self.parsed(name, "true or false")?.unwrap_or(false))
     }
 
-    pub(super) fn number(&self, name: &str) -> Result<Option<usize>, Refusal> {
+    pub(super) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
         self.parsed(name, "a whole number")
     }
 

@@ -16,7 +16,7 @@ use crate::control::{Explanation, TaskListRequest, TaskPage, TaskView};
 ///
 /// In the order of the definition.
 #[utoipa::path(
-    get, path = "/v1/workflows/{workflow_id}/tasks", tag = "tasks",
+    get, path = "/v1/workflows/{workflow_id}/tasks", operation_id = "list_tasks", tag = "tasks",
     params(
         super::WorkflowPath,
         super::IfNoneMatch,
@@ -54,7 +54,7 @@ pub(super) async fn list(
 
 /// Read a task
 #[utoipa::path(
-    get, path = "/v1/workflows/{workflow_id}/tasks/{task}", tag = "tasks",
+    get, path = "/v1/workflows/{workflow_id}/tasks/{task}", operation_id = "get_task", tag = "tasks",
     params(super::WorkflowPath, super::TaskPath, super::IfNoneMatch),
     responses(
         (status = 200, description = "The task", body = TaskView),
@@ -77,7 +77,7 @@ pub(super) async fn get(
 ///
 /// Exactly as the task wrote it.
 #[utoipa::path(
-    get, path = "/v1/workflows/{workflow_id}/tasks/{task}/output", tag = "tasks",
+    get, path = "/v1/workflows/{workflow_id}/tasks/{task}/output", operation_id = "get_task_output", tag = "tasks",
     params(super::WorkflowPath, super::TaskPath),
     responses((status = 200, description = "The output", body = inline(serde_json::Value)), ReadFailures),
 )]
@@ -96,7 +96,7 @@ pub(super) async fn output(
 /// Why it is where it is: dependencies, a free slot, its queue, its attempts, and whether anybody
 /// leads.
 #[utoipa::path(
-    get, path = "/v1/workflows/{workflow_id}/tasks/{task}/explain", tag = "tasks",
+    get, path = "/v1/workflows/{workflow_id}/tasks/{task}/explain", operation_id = "explain_task", tag = "tasks",
     params(super::WorkflowPath, super::TaskPath),
     responses((status = 200, description = "Reasons and facts", body = Explanation), ReadFailures),
 )]

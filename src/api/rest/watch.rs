@@ -10,6 +10,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::StreamExt as _;
 use futures::stream;
 
+use super::described::WatchMessage;
 use super::failures::ReadFailures;
 use super::params::{Params, workflow_id};
 use super::problem::{Answer, Problem};
@@ -24,13 +25,13 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// A snapshot first, then what changes, until it ends. Each event's `id` goes into `Last-Event-ID` to go
 /// on after it; what cannot be told any more is announced as a `gap`, and a snapshot follows.
 #[utoipa::path(
-    get, path = "/v1/workflows/{workflow_id}/watch", tag = "workflows",
+    get, path = "/v1/workflows/{workflow_id}/watch", operation_id = "watch_workflow", tag = "workflows",
     params(
         super::WorkflowPath,
         ("last-event-id" = Option<String>, Header, description = "Goes on after the event with this id"),
     ),
     responses(
-        (status = 200, description = "Events: snapshot, changes, gap, end", body = WatchEvent,
+        (status = 200, description = "Events: snapshot, changes, gap, end", body = WatchMessage,
          content_type = "text/event-stream"),
         ReadFailures,
     ),

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::body::Body;
+use super::body::{Body, whole_or_none};
+use super::described::{DefinitionBody, GraphFormat, LabelParam};
 use super::failures::{ChangeFailures, ReadFailures, SubmitFailures};
 use super::params::{Params, workflow_id};
 use super::problem::{Answer, Problem, Refusal};
@@ -29,7 +30,7 @@ use crate::workflow::definition::Definition;
 #[serde(deny_unknown_fields)]
 pub(crate) struct SubmitBody {
     /// The definition: an object, or its YAML or JSON as text.
-    #[schema(value_type = Object)]
+    #[schema(value_type = DefinitionBody)]
     definition: Box<RawValue>,
     /// The workflow's id; a fresh one unless given. With an id, repeating a submit is safe.
     #[schema(pattern = "^[A-Za-z0-9-][A-Za-z0-9._-]{0,127}$")]
@@ -38,8 +39,9 @@ pub(crate) struct SubmitBody {
     #[serde(default)]
     labels: BTreeMap<String, String>,
     /// Rewrites tasks with more dependencies than this into sequential batches.
-    #[schema(minimum = 2)]
-    max_fan_in: Option<usize>,
+    #[serde(default, deserialize_with = "whole_or_none")]
+    #[schema(value_type = Option<usize>, minimum = 2, maximum = 4_294_967_295_u32)]
+    max_fan_in: Option<u32>,
     /// Only checks, and stores nothing.
     #[serde(default)]
     validate_only: bool,
@@ -106,7 +108,7 @@ fn request_of(body: SubmitBody, headers: &HeaderMap) -> Result<SubmitRequest, Re
             .map_err(|_| Problem::invalid("idempotency-key", "it is no plain text"))?
             .map(str::to_owned),
         labels: body.labels,
-        max_fan_in: body.max_fan_in,
+        max_fan_in: body.max_fan_in.map(|bound| bound as usize),
         traceparent: super::traceparent(headers),
         ..SubmitRequest::new(definition_of(&body.definition)?)
     })
@@ -139,13 +141,17 @@ fn submit_body(body: &Body, params: &Params) -> Result<SubmitBody, Refusal> {
 /// Makes it durable and has it started; it then runs to its end, whatever dies. Safe to repeat with
 /// the same `workflow_id` or `Idempotency-Key`.
 #[utoipa::path(
-    post, path = "/v1/workflows", tag = "workflows",
+    post, path = "/v1/workflows", operation_id = "submit_workflow", tag = "workflows",
     params(
-        ("workflow_id" = Option<String>, Query, description = "With a YAML body: the workflow's id"),
-        ("label" = Option<Vec<String>>, Query, description = "With a YAML body: a label as key=value"),
-        ("max_fan_in" = Option<usize>, Query, description = "With a YAML body: as in the JSON body"),
+        ("workflow_id" = Option<String>, Query, description = "With a YAML body: the workflow's id",
+         pattern = "^[A-Za-z0-9-][A-Za-z0-9._-]{0,127}$"),
+        ("label" = Option<Vec<LabelParam>>, Query, explode = true,
+         description = "With a YAML body: a label as key=value; may be repeated"),
+        ("max_fan_in" = Option<usize>, Query, description = "With a YAML body: as in the JSON body",
+         minimum = 2, maximum = 4_294_967_295_u32),
         ("validate_only" = Option<bool>, Query, description = "With a YAML body: as in the JSON body"),
-        ("idempotency-key" = Option<String>, Header, description = "Stands for an id"),
+        ("idempotency-key" = Option<String>, Header, description = "Stands for an id; not beside one",
+         min_length = 1, max_length = 256, pattern = "^[ -~]+$"),
     ),
     request_body(content(
         (SubmitBody = "application/json"),
@@ -200,7 +206,7 @@ pub(crate) enum SubmitOrValidate {
 ///
 /// Each has its own answer; one that is refused does not keep the others back.
 #[utoipa::path(
-    post, path = "/v1/workflow-batches", tag = "workflows",
+    post, path = "/v1/workflow-batches", operation_id = "batch_submit_workflows", tag = "workflows",
     request_body = BatchBody,
     responses((status = 200, description = "What became of each", body = BatchAnswer), SubmitFailures),
 )]
@@ -247,15 +253,15 @@ pub(super) async fn submit_batch(
 ///
 /// Up to two seconds behind their states. A page may be short and still have a successor.
 #[utoipa::path(
-    get, path = "/v1/workflows", tag = "workflows",
+    get, path = "/v1/workflows", operation_id = "list_workflows", tag = "workflows",
     params(
         ("state" = Option<Vec<crate::workflow::WorkflowState>>, Query, explode = true,
          description = "Only workflows in one of these states"),
         ("name_prefix" = Option<String>, Query, description = "Only workflows whose name starts so"),
-        ("label" = Option<Vec<String>>, Query, explode = true,
+        ("label" = Option<Vec<LabelParam>>, Query, explode = true,
          description = "Only workflows with this label, as key=value; may be repeated"),
-        ("created_from" = Option<String>, Query, description = "Only workflows submitted then or later"),
-        ("created_to" = Option<String>, Query, description = "Only workflows submitted before"),
+        ("created_from" = Option<String>, Query, format = DateTime, description = "Only workflows submitted then or later"),
+        ("created_to" = Option<String>, Query, format = DateTime, description = "Only workflows submitted before"),
         ("order" = Option<ListOrder>, Query, description = "By time of submit, or by id"),
         ("limit" = Option<usize>, Query, description = "At most this many, 1 to 1,000; 50 unless given",
          minimum = 1, maximum = 1000),
@@ -275,7 +281,7 @@ pub(super) async fn list(State(api): State<Api>, params: Params) -> Answer {
         "page_token",
     ];
     let params = params.known(&names)?;
-    let order = match params.text("order")?.as_deref() {
+    let order = match params.word("order")?.as_deref() {
         None | Some("newest") => ListOrder::Newest,
         Some("id") => ListOrder::Id,
         Some(other) => {
@@ -300,7 +306,7 @@ pub(super) async fn list(State(api): State<Api>, params: Params) -> Answer {
 ///
 /// Never behind its state.
 #[utoipa::path(
-    get, path = "/v1/workflows/{workflow_id}", tag = "workflows",
+    get, path = "/v1/workflows/{workflow_id}", operation_id = "get_workflow", tag = "workflows",
     params(super::WorkflowPath, super::IfNoneMatch),
     responses(
         (status = 200, description = "The workflow", body = WorkflowView,
@@ -324,7 +330,7 @@ pub(super) async fn get(
 ///
 /// What would be submitted to run the same again, with the defaults written out.
 #[utoipa::path(
-    get, path = "/v1/workflows/{workflow_id}/definition", tag = "workflows",
+    get, path = "/v1/workflows/{workflow_id}/definition", operation_id = "get_definition", tag = "workflows",
     params(super::WorkflowPath, super::IfNoneMatch),
     responses(
         (status = 200, description = "The definition", body = Object),
@@ -349,12 +355,13 @@ pub(super) async fn definition(
 ///
 /// Nodes in layers, with the states of their tasks; alike tasks are one node.
 #[utoipa::path(
-    get, path = "/v1/workflows/{workflow_id}/graph", tag = "workflows",
+    get, path = "/v1/workflows/{workflow_id}/graph", operation_id = "get_graph", tag = "workflows",
     params(
         super::WorkflowPath,
-        ("format" = Option<String>, Query, description = "json (unless given), dot or mermaid"),
+        ("format" = Option<GraphFormat>, Query, description = "json (unless given), dot or mermaid"),
         ("collapse_from" = Option<usize>, Query,
-         description = "From how many alike tasks on a group is one node; 10 unless given, 0 for never"),
+         description = "From how many alike tasks on a group is one node; 10 unless given, 0 for never",
+         minimum = 0, maximum = 4_294_967_295_u32),
     ),
     responses(
         (status = 200, description = "The graph", content((Graph = "application/json"),
@@ -368,12 +375,12 @@ pub(super) async fn graph(
     params: Params,
 ) -> Answer {
     let params = params.known(&["format", "collapse_from"])?;
-    let collapse_from = match params.number("collapse_from")? {
+    let collapse_from = match params.number::<u32>("collapse_from")? {
         None => GraphRequest::default().collapse_from,
         Some(0) => None,
-        some => some,
+        Some(number) => Some(number as usize),
     };
-    let format = params.text("format")?;
+    let format = params.word("format")?;
     let text = |kind: &'static str, text: String| ([(header::CONTENT_TYPE, kind)], text);
     let id = workflow_id(&id)?;
     let graph = async || api.control.graph(&id, GraphRequest { collapse_from }).await;
@@ -407,7 +414,7 @@ async fn check_version(
 /// The request is durable when this answers; what has not started never will, and running commands
 /// are stopped.
 #[utoipa::path(
-    post, path = "/v1/workflows/{workflow_id}/cancel", tag = "workflows",
+    post, path = "/v1/workflows/{workflow_id}/cancel", operation_id = "cancel_workflow", tag = "workflows",
     params(super::WorkflowPath, super::IfMatch),
     responses((status = 202, description = "The request is stored"), ChangeFailures),
 )]
@@ -428,7 +435,7 @@ pub(super) async fn cancel(
 ///
 /// Gives failed, upstream-failed and cancelled tasks another life; what succeeded is not run again.
 #[utoipa::path(
-    post, path = "/v1/workflows/{workflow_id}/retry", tag = "workflows",
+    post, path = "/v1/workflows/{workflow_id}/retry", operation_id = "retry_workflow", tag = "workflows",
     params(super::WorkflowPath, super::IfMatch),
     request_body = Option<RetryBody>,
     responses(
@@ -465,7 +472,7 @@ pub(super) async fn retry(
 ///
 /// With its outputs and logs. One that has not ended is deleted only with `force`.
 #[utoipa::path(
-    delete, path = "/v1/workflows/{workflow_id}", tag = "workflows",
+    delete, path = "/v1/workflows/{workflow_id}", operation_id = "delete_workflow", tag = "workflows",
     params(
         super::WorkflowPath,
         super::IfMatch,
@@ -479,9 +486,9 @@ pub(super) async fn delete(
     headers: HeaderMap,
     params: Params,
 ) -> Answer<Response> {
-    let params = params.known(&["force"])?;
+    let force = params.known(&["force"])?.flag("force")?;
     let id = workflow_id(&id)?;
     check_version(&api.control, &id, &headers).await?;
-    api.control.delete(&id, params.flag("force")?).await?;
+    api.control.delete(&id, force).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
