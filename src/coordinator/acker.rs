@@ -69,7 +69,7 @@ impl Acker {
                 Ok(())
                 | Err(storage::Error::ReceiptLost { .. } | storage::Error::NotFound { .. }) => {}
                 Err(error) => {
-                    tracing::warn!(%error, error_kind = error.kind(), "cannot acknowledge a completion")
+                    tracing::warn!(%error, error_kind = error.kind(), "cannot acknowledge a completion");
                 }
             }
         }
