@@ -5,6 +5,7 @@
 //! an invalid definition, 130 interrupted.
 
 mod backend;
+mod bench;
 mod cancel;
 mod config;
 mod coordinator;
@@ -174,6 +175,8 @@ enum Command {
     Watch(watch::WatchArgs),
     /// Looks at everything that can be wrong, and says what to do.
     Doctor(doctor::DoctorArgs),
+    /// Measures the storage and this machine.
+    Bench(bench::BenchArgs),
     /// Shows who leads and what it counted.
     Coordinator,
     /// Shows the effective settings and where each comes from.
@@ -315,6 +318,7 @@ impl Cli {
             Command::Explain(args) => explain::run(&global, args).await,
             Command::Watch(args) => watch::run(&global, args).await,
             Command::Doctor(args) => doctor::run(&global, args).await,
+            Command::Bench(args) => bench::run(&global, args).await,
             Command::Coordinator => coordinator::run(&global).await,
             Command::Task(args) => task::run(&global, args).await,
             // It needs no runtime and was answered before there was one.
