@@ -232,6 +232,29 @@ fn the_command_line_hands_its_callers_trace_on() {
 }
 
 #[test]
+fn a_trace_waits_with_its_workflow_for_a_server() {
+    let (receiver, site) = (Receiver::start(), Site::new());
+    let file = site.definition("traced.yaml", &definition(&site));
+    let to = &receiver.endpoint;
+    let mut jobq = site.jobq(&["submit", &file, "--id", "traced-1", "--otlp-endpoint", to]);
+    let output = jobq.env("TRACEPARENT", traceparent("01")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let names: Vec<_> = receiver.spans().into_iter().map(|span| span.name).collect();
+    assert_eq!(names, ["submit", "jobq submit"], "sent before it ended");
+
+    let (server, _) = serve(&site, &["--otlp-endpoint", to]);
+    wait_until_completed(&site, "traced-1");
+    stop(server);
+    let spans = receiver.spans();
+    let client = one(&spans, "jobq submit", None);
+    assert_eq!((&*client.trace, &*client.parent), (TRACE, CALLER));
+    let submit = one(&spans, "submit", None);
+    assert_eq!(submit.parent, client.id);
+    check_attempt(&spans, submit, "first", "1", &written(&site, "first"));
+    check_attempt(&spans, submit, "second", "2", &written(&site, "second.2"));
+}
+
+#[test]
 fn a_caller_that_does_not_sample_is_followed_and_nothing_is_sent() {
     let (receiver, site) = (Receiver::start(), Site::new());
     let (server, address) = serve(&site, &["--otlp-endpoint", &receiver.endpoint]);
