@@ -51,7 +51,7 @@ pub(super) async fn store_when_reachable(
             Err(error) if error.retry() == Retry::Never => return Err(error.into()),
             Err(error) => {
                 let retry_in_s = pause.as_secs();
-                tracing::error!(%error, retry_in_s, "the storage is not available; trying again");
+                tracing::error!(%error, error_kind = error.kind(), retry_in_s, "the storage is not available; trying again");
             }
         }
         tokio::select! {

@@ -68,7 +68,9 @@ impl Acker {
                 // Gone, or visible again: then it is a duplicate at its next delivery.
                 Ok(())
                 | Err(storage::Error::ReceiptLost { .. } | storage::Error::NotFound { .. }) => {}
-                Err(error) => tracing::warn!(%error, "cannot acknowledge a completion"),
+                Err(error) => {
+                    tracing::warn!(%error, error_kind = error.kind(), "cannot acknowledge a completion");
+                }
             }
         }
     }

@@ -209,7 +209,7 @@ impl Actor {
             return;
         }
         if let Err(error) = self.context.store.index_progress(&loaded.runtime).await {
-            tracing::warn!(workflow_id = %self.id, %error, "cannot refresh the index row");
+            tracing::warn!(workflow_id = %self.id, %error, error_kind = error.kind(), "cannot refresh the index row");
             self.index_due = Some(Instant::now() + INDEX_LAG_MAX);
         }
     }

@@ -252,12 +252,12 @@ impl Actor {
 
     fn give_up(&self, error: &store::Error) {
         self.context.stats.exhausted.increment();
-        tracing::warn!(workflow_id = %self.id, %error, "giving up a cycle; its completions come again");
+        tracing::warn!(workflow_id = %self.id, %error, error_kind = error.kind(), "giving up a cycle; its completions come again");
     }
 
     fn quarantine(&mut self, error: &store::Error) {
         self.context.stats.quarantined.increment();
-        tracing::error!(workflow_id = %self.id, %error, "setting the workflow aside");
+        tracing::error!(workflow_id = %self.id, %error, error_kind = error.kind(), "setting the workflow aside");
         self.quarantined_until = Some(Instant::now() + QUARANTINE);
     }
 

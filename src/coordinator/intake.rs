@@ -69,7 +69,7 @@ impl Intake {
                 Ok(messages) => self.deliver(&queue, messages).await,
                 Err(error) => {
                     self.stats.receive_errors.increment();
-                    tracing::error!(%error, "cannot receive completions; trying again");
+                    tracing::error!(%error, error_kind = error.kind(), "cannot receive completions; trying again");
                     tokio::time::sleep(self.config.idle_sleep).await;
                 }
             }
@@ -95,7 +95,7 @@ impl Intake {
                 }
                 Err(reason) => {
                     let text: String = message.body.chars().take(LOGGED_TEXT_CHARS).collect();
-                    tracing::warn!(%reason, text, "deleting a message that is no completion");
+                    tracing::warn!(error = %reason, text, "deleting a message that is no completion");
                     poison.push(message.receipt);
                 }
             }
@@ -110,7 +110,7 @@ impl Intake {
         self.stats.poison_messages.add(receipts.len() as u64);
         for deleted in self.store.storage().queues.delete(queue, receipts).await {
             if let Err(error) = deleted {
-                tracing::warn!(%error, "cannot delete a message that is no completion");
+                tracing::warn!(%error, error_kind = error.kind(), "cannot delete a message that is no completion");
             }
         }
     }

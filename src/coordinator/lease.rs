@@ -234,11 +234,11 @@ impl LeaseKeeper {
                     pause = LEASE_RENEW_INTERVAL;
                 }
                 Ok(Err(error)) if error.retry() == storage::Retry::Never => {
-                    tracing::error!(%error, "the lease is lost");
+                    tracing::error!(%error, error_kind = error.kind(), "the lease is lost");
                     return;
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "cannot renew the lease; trying again");
+                    tracing::warn!(%error, error_kind = error.kind(), "cannot renew the lease; trying again");
                     pause = RENEW_RETRY;
                 }
                 Err(_) => {}
@@ -250,7 +250,7 @@ impl LeaseKeeper {
         let container = self.store.names().state_container();
         let leases = &self.store.storage().leases;
         if let Err(error) = leases.release(container, Names::LOCK_BLOB, &self.id).await {
-            tracing::warn!(%error, "cannot release the lease; it will lapse by itself");
+            tracing::warn!(%error, error_kind = error.kind(), "cannot release the lease; it will lapse by itself");
         }
     }
 }

@@ -177,7 +177,7 @@ impl Coordinator {
                     return Err(store::Error::Storage(error).into());
                 }
                 Err(AcquireError::Storage(error)) => {
-                    tracing::error!(%error, "cannot ask for the coordinator's lease; trying again");
+                    tracing::error!(%error, error_kind = error.kind(), "cannot ask for the coordinator's lease; trying again");
                 }
             }
             // A lease is broken once, on request; after that the usual rules hold.

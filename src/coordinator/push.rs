@@ -111,7 +111,7 @@ impl Actor {
                 Err(error) => {
                     let task = runtime.task(index);
                     let (task, queue) = (task.name(), task.queue());
-                    tracing::warn!(workflow_id = %self.id, %task, %queue, %error, "cannot push a task");
+                    tracing::warn!(workflow_id = %self.id, %task, %queue, %error, error_kind = error.kind(), "cannot push a task");
                     failed.insert(index);
                 }
             }

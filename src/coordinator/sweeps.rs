@@ -40,7 +40,7 @@ impl Sweeps {
     pub(super) async fn poll(self) {
         loop {
             if let Err(error) = self.poll_once().await {
-                tracing::warn!(%error, "cannot look for cancel requests and new workflows");
+                tracing::warn!(%error, error_kind = error.kind(), "cannot look for cancel requests and new workflows");
             }
             tokio::time::sleep(self.clock.jitter(self.config.cancel_poll_interval, 0.1)).await;
         }
@@ -76,7 +76,7 @@ impl Sweeps {
                     tokio::time::sleep(self.config.ready_sweep_interval).await;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot look for workflows that have not moved");
+                    tracing::warn!(%error, error_kind = error.kind(), "cannot look for workflows that have not moved");
                     tokio::time::sleep(self.config.idle_sleep).await;
                 }
             }

@@ -162,7 +162,7 @@ impl Term {
                     let status =
                         CoordinatorStatus::new(holder.clone(), clock.now(), stats.snapshot());
                     if let Err(error) = status.write(&store).await {
-                        tracing::warn!(%error, "cannot write the coordinator's status");
+                        tracing::warn!(%error, error_kind = error.kind(), "cannot write the coordinator's status");
                     }
                 }
                 tokio::time::sleep(STATUS_INTERVAL).await;

@@ -36,6 +36,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// A short stable word for logs.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::NotFound(_) => "not_found",
+            Self::DifferentDefinition(_) => "different_definition",
+            Self::Conflict(_) => "conflict",
+            Self::BadState { .. } => "bad_state",
+            Self::Storage(error) => error.kind(),
+        }
+    }
+
     /// Whether, and when, the same call may be repeated.
     #[must_use]
     pub fn retry(&self) -> storage::Retry {

@@ -138,14 +138,14 @@ impl Attempt<'_> {
 
     /// The state cannot be read now, and without it the command would see wrong inputs.
     async fn put_off(&self, held: Held, error: &storage::Error) {
-        tracing::warn!(task = %self.id(), %error, "upstream outputs unknown, putting the task off");
+        tracing::warn!(%error, error_kind = error.kind(), "upstream outputs unknown, putting the task off");
         if let Err(error) = held.give_back(PUT_OFF).await {
-            tracing::warn!(task = %self.id(), %error, "not given back, it reappears by itself");
+            tracing::warn!(%error, error_kind = error.kind(), "not given back, it reappears by itself");
         }
     }
 
     async fn drop_stale(&self, held: Held) {
-        tracing::info!(task = %self.id(), "the attempt is over already, dropping its message");
+        tracing::info!("the attempt is over already, dropping its message");
         self.shared.stats.stale();
         self.delete(held).await;
     }
@@ -211,7 +211,7 @@ impl Attempt<'_> {
             biased;
             reported = report => reported,
             () = held.lost() => {
-                tracing::warn!(task = %self.id(), "another worker may have the task, not reporting");
+                tracing::warn!("another worker may have the task, not reporting");
                 self.shared.stats.lost();
                 return;
             }
@@ -227,7 +227,7 @@ impl Attempt<'_> {
                 self.delete(held).await;
             }
             Err(error) => {
-                tracing::error!(task = %self.id(), %error, "not reported, the task will run again");
+                tracing::error!(%error, error_kind = error.kind(), "not reported, the task will run again");
                 self.shared.stats.unreported();
             }
         }
@@ -236,7 +236,7 @@ impl Attempt<'_> {
     async fn delete(&self, held: Held) {
         if let Err(error) = held.delete().await {
             // It will be delivered again, found to be over, and dropped.
-            tracing::warn!(task = %self.id(), %error, "the task's message could not be deleted");
+            tracing::warn!(%error, error_kind = error.kind(), "the task's message could not be deleted");
         }
     }
 
@@ -330,7 +330,7 @@ impl Attempt<'_> {
         let stored = tokio::time::timeout(LOG_PATIENCE, store).await;
         let stored = stored.unwrap_or_else(|_| Err("no answer in time".to_owned()));
         if let Err(reason) = stored {
-            tracing::warn!(task = %self.id(), reason, "the attempt's log was not stored");
+            tracing::warn!(error = reason, "the attempt's log was not stored");
         }
     }
 
@@ -349,10 +349,6 @@ impl Attempt<'_> {
             finished_at: Some(self.shared.clock.now()),
             traceparent: self.task.traceparent.clone(),
         }
-    }
-
-    fn id(&self) -> String {
-        self.task.message_id()
     }
 }
 

@@ -10,7 +10,11 @@ use crate::wire::Names;
 /// message reappears and is moved then.
 pub(super) async fn bury(shared: &Shared, held: Held, id: &str, reason: &str) {
     let queue = held.queue().clone();
-    tracing::warn!(%queue, id, reason, "moving a message to the dead letters");
+    tracing::warn!(
+        message_id = id,
+        error = reason,
+        "moving a message to the dead letters"
+    );
     let dead_letters = Names::dead_letter_queue(&queue);
     let queues = &*shared.storage.queues;
     match send_creating(queues, &dead_letters, held.body(), id).await {
@@ -18,18 +22,18 @@ pub(super) async fn bury(shared: &Shared, held: Held, id: &str, reason: &str) {
         Err(error @ (Error::Invalid { .. } | Error::TooLarge { .. })) => {
             // No later try could do better, and a message that is never removed would be received
             // for ever.
-            tracing::error!(%queue, id, %error, "no dead letters for this queue, dropping the message");
+            tracing::error!(%error, error_kind = error.kind(), "no dead letters for this queue, dropping the message");
         }
         Err(error) => {
-            tracing::warn!(%queue, id, %error, "not moved, the message reappears by itself");
+            tracing::warn!(%error, error_kind = error.kind(), "not moved, the message reappears by itself");
             return;
         }
     }
-    log_leftover(&queue, held.delete().await);
+    log_leftover(held.delete().await);
 }
 
-fn log_leftover(queue: &str, deleted: Result<()>) {
+fn log_leftover(deleted: Result<()>) {
     if let Err(error) = deleted {
-        tracing::warn!(queue, %error, "a message that was dealt with could not be deleted");
+        tracing::warn!(%error, error_kind = error.kind(), "a message that was dealt with could not be deleted");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 
 use crate::storage::{Error, Message, QueueStore, Receipt, Result};
 use crate::workflow::QueueName;
@@ -46,7 +47,9 @@ impl Held {
             body: heart.body.clone(),
             lost: heart.lost.clone(),
             stop: heart.stop.clone(),
-            beating: AbortOnDropHandle::new(tokio::spawn(heart.beat(message.receipt))),
+            beating: AbortOnDropHandle::new(tokio::spawn(
+                heart.beat(message.receipt).in_current_span(),
+            )),
         }
     }
 
@@ -135,7 +138,7 @@ impl Heart {
 
     /// After a miss there is time for a few more tries before the visibility timeout.
     fn missed(&self, reason: &str) -> Duration {
-        tracing::warn!(queue = %self.queue, reason, "heartbeat missed");
+        tracing::warn!(error = reason, "heartbeat missed");
         self.visibility / 12
     }
 }

@@ -41,7 +41,7 @@ impl<'a> Intake<'a> {
     pub(super) async fn create_queues(&self) {
         for queue in &self.shared.config.queues {
             if let Err(error) = self.queues().create_queue(queue).await {
-                tracing::error!(%queue, %error, "the queue could not be created");
+                tracing::error!(%queue, %error, error_kind = error.kind(), "the queue could not be created");
             }
         }
     }
@@ -118,7 +118,7 @@ impl<'a> Intake<'a> {
         match received {
             Ok(messages) => messages,
             Err(error) => {
-                tracing::error!(%queue, %error, "receiving failed");
+                tracing::error!(%queue, %error, error_kind = error.kind(), "receiving failed");
                 self.mend(queue, &error).await;
                 Vec::new()
             }

@@ -61,13 +61,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 
 use self::cancel_watch::CancelWatch;
 use self::heartbeat::Held;
 use self::intake::Intake;
 use crate::clock::Clock;
 use crate::storage::{BlobStore, Message, Storage};
-use crate::wire::{Names, TaskMessage};
+use crate::wire::{Names, Poison, TaskMessage};
 use crate::workflow::QueueName;
 
 /// A worker: runs the tasks of its queues until it is told to stop.
@@ -201,10 +202,38 @@ fn start_tasks(
     }
 }
 
-/// Takes one message to its end.
+/// Takes one message to its end. Whatever is logged meanwhile says what it is about.
 async fn handle(shared: &Shared, queue: QueueName, message: Message, shutdown: &CancellationToken) {
-    let dequeue_count = message.dequeue_count;
     let decoded = TaskMessage::decode(&message.body);
+    let about = match decoded
+        .as_ref()
+        .map(|task| (&task.id, task.workflow.as_ref()))
+    {
+        Ok((_, Some(task))) => tracing::error_span!(
+            "attempt",
+            workflow_id = %task.workflow_id,
+            task = %task.task,
+            attempt_no = task.attempt_no,
+            %queue
+        ),
+        Ok((id, None)) => tracing::error_span!("plain task", message_id = id, %queue),
+        Err(_) => {
+            let id = &message.receipt.message_id;
+            tracing::error_span!("unreadable message", message_id = id, %queue)
+        }
+    };
+    let handled = handle_decoded(shared, queue, message, decoded, shutdown);
+    handled.instrument(about).await;
+}
+
+async fn handle_decoded(
+    shared: &Shared,
+    queue: QueueName,
+    message: Message,
+    decoded: Result<TaskMessage, Poison>,
+    shutdown: &CancellationToken,
+) {
+    let dequeue_count = message.dequeue_count;
     let message_id = message.receipt.message_id.clone();
     let visibility = shared.config.visibility_timeout;
     let held = Held::start(shared.storage.queues.clone(), queue, message, visibility);

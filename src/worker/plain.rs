@@ -26,7 +26,7 @@ pub(super) async fn run_plain(
     if outcome.is_success() {
         shared.stats.succeeded();
         if let Err(error) = held.delete().await {
-            tracing::warn!(id = task.id, %error, "a finished task could not be deleted");
+            tracing::warn!(%error, error_kind = error.kind(), "a finished task could not be deleted");
         }
         return;
     }
@@ -36,12 +36,8 @@ pub(super) async fn run_plain(
         bury(shared, held, &task.id, &failure).await;
         return;
     }
-    tracing::info!(
-        id = task.id,
-        failure,
-        "a plain task failed, it will be run again"
-    );
+    tracing::info!(error = failure, "a plain task failed, it will be run again");
     if let Err(error) = held.give_back(Duration::ZERO).await {
-        tracing::warn!(id = task.id, %error, "not given back, the message reappears by itself");
+        tracing::warn!(%error, error_kind = error.kind(), "not given back, the message reappears by itself");
     }
 }

@@ -45,7 +45,7 @@ where
             Retry::After(at_least) => pause.map(|pause| pause.max(at_least)),
             Retry::Never => pause,
         })
-        .notify(|error, pause| tracing::warn!(%error, ?pause, "{what} failed, trying again"))
+        .notify(|error, pause| tracing::warn!(%error, error_kind = error.kind(), ?pause, "{what} failed, trying again"))
         .await
 }
 

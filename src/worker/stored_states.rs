@@ -32,7 +32,7 @@ impl TaskStates for StoredStates {
             // Deleted: nobody waits for the attempt.
             Err(store::Error::NotFound(_)) => return AttemptStatus::Stale,
             Err(error) => {
-                tracing::warn!(workflow_id = %workflow, %task, %error, "cannot read the state");
+                tracing::warn!(workflow_id = %workflow, %task, %error, error_kind = error.kind(), "cannot read the state");
                 return AttemptStatus::Unknown;
             }
         };
@@ -50,7 +50,7 @@ impl TaskStates for StoredStates {
         match self.store.row(workflow).await {
             Ok(row) => row.is_some_and(|row| row.cancel_requested),
             Err(error) => {
-                tracing::warn!(workflow_id = %workflow, %error, "cannot look for a cancel");
+                tracing::warn!(workflow_id = %workflow, %error, error_kind = error.kind(), "cannot look for a cancel");
                 false
             }
         }

@@ -40,7 +40,7 @@ pub(super) async fn supervise(
             biased;
             outcome = &mut run => break outcome,
             () = held.lost() => {
-                tracing::warn!(task = %task.id, "another worker may have the task, stopping it");
+                tracing::warn!("another worker may have the task, stopping it");
                 shared.stats.lost();
                 stop.stop();
                 run.await;
@@ -54,7 +54,7 @@ pub(super) async fn supervise(
                 return None;
             }
             () = seen(watched), if !cancelled => {
-                tracing::info!(task = %task.id, "the workflow was cancelled, stopping the task");
+                tracing::info!("the workflow was cancelled, stopping the task");
                 cancelled = true;
                 stop.stop();
             }
@@ -78,6 +78,6 @@ async fn seen(watched: Option<&Watched>) {
 pub(super) async fn give_back(shared: &Shared, held: Held) {
     shared.stats.given_back();
     if let Err(error) = held.give_back(Duration::ZERO).await {
-        tracing::warn!(%error, "a message could not be given back, it reappears by itself");
+        tracing::warn!(%error, error_kind = error.kind(), "a message could not be given back, it reappears by itself");
     }
 }

@@ -1,6 +1,7 @@
 //! One trace from the caller to the command and back, collected by a local OTLP receiver.
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod logs;
 mod receiver;
 #[path = "../cli/support.rs"]
 mod support;
@@ -60,6 +61,12 @@ fn submit(address: &str, id: &str, yaml: String, traceparent: Option<String>) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let answer = runtime.block_on(request.send()).unwrap();
     assert_eq!(answer.status(), 201);
+}
+
+fn get(address: &str, path: &str) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let asked = reqwest::get(format!("http://{address}{path}"));
+    runtime.block_on(asked).unwrap();
 }
 
 fn wait_until_completed(site: &Site, id: &str) {
@@ -123,6 +130,9 @@ fn a_workflow_is_one_trace_from_the_caller_to_its_commands_and_back() {
         Some(traceparent("01")),
     );
     wait_until_completed(&site, "traced-1");
+    for path in ["/healthz", "/readyz", "/metrics", "/wp-admin"] {
+        get(&address, path);
+    }
     stop(server);
 
     let spans = receiver.spans();
@@ -148,6 +158,47 @@ fn a_workflow_is_one_trace_from_the_caller_to_its_commands_and_back() {
     assert_eq!(of("apply completion", "1").attribute("result"), "rearmed");
     assert_eq!(of("apply completion", "2").attribute("result"), "finished");
     assert_eq!(spans.len(), 2 + 3 * 3, "{spans:#?}");
+}
+
+#[test]
+fn a_call_of_grpc_is_part_of_its_callers_trace() {
+    use jobq::api::grpc::v1;
+    use jobq::api::grpc::v1::workflows_client::WorkflowsClient;
+    let (receiver, site) = (Receiver::start(), Site::new());
+    let (server, address) = serve(&site, &["--otlp-endpoint", &receiver.endpoint]);
+    let mut request = tonic::Request::new(v1::SubmitWorkflowRequest {
+        workflow_id: "traced-1".to_owned(),
+        definition: definition(&site),
+        ..v1::SubmitWorkflowRequest::default()
+    });
+    let caller = traceparent("01").parse().unwrap();
+    request.metadata_mut().insert("traceparent", caller);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (submitted, absent) = runtime.block_on(async {
+        let mut client = WorkflowsClient::connect(format!("http://{address}"))
+            .await
+            .unwrap();
+        let submitted = client.submit_workflow(request).await;
+        let workflow_id = "absent".to_owned();
+        let absent = v1::GetWorkflowRequest { workflow_id };
+        (submitted, client.get_workflow(absent).await)
+    });
+    assert!(submitted.unwrap().into_inner().created);
+    assert_eq!(absent.unwrap_err().code(), tonic::Code::NotFound);
+    drop(runtime);
+    wait_until_completed(&site, "traced-1");
+    stop(server);
+    let spans = receiver.spans();
+    let call = one(&spans, "POST /jobq.v1.Workflows/SubmitWorkflow", None);
+    assert_eq!((&*call.trace, &*call.parent), (TRACE, CALLER));
+    assert_eq!(call.attribute("rpc.system"), "grpc");
+    let absent = one(&spans, "POST /jobq.v1.Workflows/GetWorkflow", None);
+    assert_eq!(absent.attribute("rpc.grpc.status_code"), "5");
+    // Nobody traced this call, and not to be there is no fault of the server.
+    assert!(absent.trace != TRACE && absent.parent.is_empty() && !absent.failed);
+    let submit = one(&spans, "submit", None);
+    assert_eq!(submit.parent, call.id);
+    check_attempt(&spans, submit, "first", "1", &written(&site, "first"));
 }
 
 #[test]
@@ -178,6 +229,29 @@ fn the_command_line_hands_its_callers_trace_on() {
     let client = one(&spans, "jobq submit", None);
     assert_eq!((&*client.parent, client.kind), (CALLER, CLIENT));
     assert_eq!(one(&spans, "POST /v1/workflows", None).parent, client.id);
+}
+
+#[test]
+fn a_trace_waits_with_its_workflow_for_a_server() {
+    let (receiver, site) = (Receiver::start(), Site::new());
+    let file = site.definition("traced.yaml", &definition(&site));
+    let to = &receiver.endpoint;
+    let mut jobq = site.jobq(&["submit", &file, "--id", "traced-1", "--otlp-endpoint", to]);
+    let output = jobq.env("TRACEPARENT", traceparent("01")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let names: Vec<_> = receiver.spans().into_iter().map(|span| span.name).collect();
+    assert_eq!(names, ["submit", "jobq submit"], "sent before it ended");
+
+    let (server, _) = serve(&site, &["--otlp-endpoint", to]);
+    wait_until_completed(&site, "traced-1");
+    stop(server);
+    let spans = receiver.spans();
+    let client = one(&spans, "jobq submit", None);
+    assert_eq!((&*client.trace, &*client.parent), (TRACE, CALLER));
+    let submit = one(&spans, "submit", None);
+    assert_eq!(submit.parent, client.id);
+    check_attempt(&spans, submit, "first", "1", &written(&site, "first"));
+    check_attempt(&spans, submit, "second", "2", &written(&site, "second.2"));
 }
 
 #[test]
