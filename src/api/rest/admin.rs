@@ -122,7 +122,7 @@ fn doctor_request(params: Params, fix: bool) -> Result<DoctorRequest, Refusal> {
 
 /// Look at everything that can be wrong
 #[utoipa::path(
-    get, path = "/v1/doctor", tag = "operations",
+    get, path = "/v1/doctor", operation_id = "run_doctor", tag = "operations",
     params(DoctorParams),
     responses((status = 200, description = "What was seen", body = DoctorReport), ReadFailures),
 )]
@@ -135,7 +135,7 @@ pub(super) async fn doctor(State(api): State<Api>, params: Params) -> Answer {
 ///
 /// Writes rows from states and removes rows without one; never changes a state.
 #[utoipa::path(
-    post, path = "/v1/doctor/fix", tag = "operations",
+    post, path = "/v1/doctor/fix", operation_id = "run_doctor_and_fix", tag = "operations",
     params(DoctorParams),
     responses((status = 200, description = "What was seen before it was mended", body = DoctorReport),
      ReadFailures),
