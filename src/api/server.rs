@@ -65,7 +65,8 @@ impl Server {
 }
 
 async fn router(api: Api) -> Router {
-    let grpc = grpc::router(api.clone()).await;
+    let counted = axum::middleware::from_fn_with_state(api.clone(), grpc::count);
+    let grpc = grpc::router(api.clone()).await.layer(counted);
     let layer = axum::middleware::from_fn_with_state(api.clone(), rest::request_id::layer);
     // gRPC knows its own paths, and its own form of errors.
     rest::router()

@@ -287,4 +287,15 @@ async fn metrics_tell_what_happened_without_naming_workflows() {
         .any(|route| answer.text.contains(*route));
     assert!(found, "{}", answer.text);
     assert!(!answer.text.contains("secret-name"), "{}", answer.text);
+
+    let mut grpc = crate::grpc::client(&server).await;
+    let asked = grpc
+        .get_summary(jobq::api::grpc::v1::GetSummaryRequest {})
+        .await;
+    asked.unwrap();
+    let text = server.get("/metrics").await.text;
+    let counted = text
+        .lines()
+        .any(|line| line.starts_with("jobq_http_requests_total{route=\"/jobq.v1.Workflows/"));
+    assert!(counted, "{text}");
 }

@@ -5,7 +5,12 @@ mod convert;
 mod service;
 mod status;
 
+use std::time::Instant;
+
 use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
 use tonic::service::Routes;
 use tonic_web::GrpcWebLayer;
 
@@ -64,6 +69,18 @@ pub(super) async fn router(api: Api) -> Router {
         .into_axum_router()
         .reset_fallback()
         .layer(GrpcWebLayer::new())
+}
+
+/// Counts requests by service; REST's are counted where their ids are.
+pub(super) async fn count(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    // What is at no path of ours has no bound.
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or_else(|| "none".to_owned(), |matched| matched.as_str().to_owned());
+    let response = next.run(request).await;
+    let status = response.status().as_u16();
+    api.metrics.http(&route, "POST", status, started.elapsed());
+    response
 }
 
 #[cfg(test)]

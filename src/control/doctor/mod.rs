@@ -26,6 +26,11 @@ pub const CODES: &[(&str, &str, &str)] = &[
         "Check the storage's name, the network and the credentials; `jobq config` shows what is in effect",
     ),
     (
+        "configuration",
+        "Everything that the prefix names is there",
+        "`jobq serve` creates what is missing; `jobq config` shows which prefix and storage are in effect",
+    ),
+    (
         "queues",
         "The completion queue can be reached",
         "Check the queues' storage and the credentials; `jobq serve` creates missing queues",
@@ -199,6 +204,7 @@ impl Control {
         let (storage, reachable) = self.check_storage().await;
         checks.push(storage);
         if reachable {
+            checks.push(self.check_configuration().await?);
             let queues = self.check_queues(request).await;
             let answering = queues
                 .iter()
@@ -242,6 +248,48 @@ impl Control {
                 false,
             ),
         }
+    }
+}
+
+impl Control {
+    /// Whether the containers and tables are there that the prefix names, besides those that the check of
+    /// the storage looked at.
+    async fn check_configuration(&self) -> Result<Check> {
+        let (names, storage) = (self.store.names(), self.store.storage());
+        let nothing = crate::storage::Filter::Or(Vec::new());
+        let (outputs, recent) = (names.outputs_container(), names.recent_table());
+        let looked = [
+            (
+                outputs,
+                storage.blobs.list(outputs, "", None, 1).await.map(drop),
+            ),
+            (
+                recent,
+                storage
+                    .tables
+                    .query(recent, &nothing, None, 1)
+                    .await
+                    .map(drop),
+            ),
+        ];
+        let mut missing = Vec::new();
+        for (name, result) in looked {
+            match result {
+                Ok(()) => {}
+                Err(crate::storage::Error::NotFound { .. }) => missing.push(name),
+                Err(error) => return Err(port(error)),
+            }
+        }
+        let prefix = names.prefix();
+        if missing.is_empty() {
+            let evidence = format!("{outputs} and {recent} are there, under the prefix {prefix}");
+            return Ok(Check::new("configuration", CheckStatus::Ok, evidence));
+        }
+        let evidence = format!(
+            "{} missing, under the prefix {prefix}",
+            missing.join(" and ")
+        );
+        Ok(Check::new("configuration", CheckStatus::Fail, evidence))
     }
 }
 

@@ -172,6 +172,25 @@ async fn a_state_that_cannot_be_read_is_named() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_place_that_was_never_set_up_is_told_as_such() {
+    let clock = Clock::simulated(Timestamp::from_micros(1_767_225_600_000_000), 1);
+    let storage = Storage::from_backend(MemoryStorage::new(clock.clone()));
+    let names = Names::new(Prefix::parse("Test").unwrap());
+    let containers = [
+        names.state_container(),
+        names.index_table(),
+        names.completion_queue(),
+    ];
+    let [container, table, queue] = containers.map(str::to_owned);
+    let control = Control::new(WorkflowStore::new(storage.clone(), names), clock, None);
+    assert_eq!(wrong(&control).await, ["storage"]);
+    storage.blobs.create_container(&container).await.unwrap();
+    storage.tables.create_table(&table).await.unwrap();
+    storage.queues.create_queue(&queue).await.unwrap();
+    assert_eq!(wrong(&control).await, ["configuration", "leader"]);
+}
+
 #[test]
 fn the_documented_codes_are_those_there_are() {
     let doc = include_str!("../../../docs/doctor.md");
