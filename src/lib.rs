@@ -14,7 +14,7 @@
 //! | [`worker`] | receives tasks, runs them, reports their completions |
 //! | [`control`] | the use cases; every API calls these and nothing below |
 //! | [`api`] | REST and gRPC over the use cases, one server for both |
-//! | [`config`], [`telemetry`] | settings; logs |
+//! | [`config`], [`telemetry`] | settings; logs, metrics, traces |
 //! | [`cli`] | one file per command |
 
 pub mod api;

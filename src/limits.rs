@@ -69,6 +69,9 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Bytes of a page token: a key of the index and its envelope.
 pub const PAGE_TOKEN_BYTES_MAX: usize = 4 * 1024;
 
+/// Workflows one doctor's look may be asked to sample.
+pub const DOCTOR_SAMPLE_MAX: usize = 100_000;
+
 /// Workflows watched at the same time in one process: each is polled.
 pub const WATCHED_WORKFLOWS_MAX: usize = 1_000;
 
@@ -81,9 +84,9 @@ pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of one event that a client of a watch takes: a snapshot of the largest workflow.
 pub const WATCH_EVENT_BYTES_MAX: usize = STATE_BYTES_MAX;
 
-/// How old the workflows of a purge may have to be: a century. What lies further back is a slip, and no
+/// Ages that a purge or a doctor may be asked about: a century. What lies further back is a slip, and no
 /// date.
-pub const PURGE_AGE_MAX: Duration = Duration::from_secs(100 * 31_557_600);
+pub const AGE_MAX: Duration = Duration::from_secs(100 * 31_557_600);
 
 /// Workflows that one purge removes; repeat it for more.
 pub const PURGE_MAX: usize = 1_000;
@@ -233,6 +236,12 @@ pub const FILE_OUTPUT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// Workflows whose cancel flag one worker asks for at the same time.
 pub const CANCEL_POLLS_AT_ONCE_MAX: usize = 8;
+
+// ---- Telemetry -------------------------------------------------------------------------------
+
+/// How long a process that ends may take to send the spans that wait: a collector that hangs must not
+/// hold up a restart.
+pub const TRACE_FLUSH_MAX: Duration = Duration::from_secs(5);
 
 const _: () = {
     assert!(MESSAGE_BYTES_MAX < 64 * 1024);

@@ -12,9 +12,9 @@ use url::Url;
 use super::rest::Problem;
 use crate::control::graph::{Graph, GraphRequest};
 use crate::control::{
-    CoordinatorStatus, Explanation, ListOrder, ListRequest, PurgeRequest, PurgeResult,
-    RetryRequest, RetryResult, SubmitRequest, SubmitResult, Summary, TaskListRequest, TaskPage,
-    WatchEvent, WorkflowPage, WorkflowView,
+    CoordinatorStatus, DoctorReport, DoctorRequest, Explanation, ListOrder, ListRequest,
+    PurgeRequest, PurgeResult, RetryRequest, RetryResult, SubmitRequest, SubmitResult, Summary,
+    TaskListRequest, TaskPage, WatchEvent, WorkflowPage, WorkflowView,
 };
 use crate::limits::{PAGE_MAX, WATCH_EVENT_BYTES_MAX};
 use crate::workflow::WorkflowId;
@@ -334,6 +334,27 @@ impl Client {
     /// [`ClientError`].
     pub async fn coordinator_status(&self) -> Result<CoordinatorStatus> {
         self.json(self.request(Method::GET, &["coordinator"])).await
+    }
+
+    /// Looks at everything that can be wrong.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn doctor(&self, request: &DoctorRequest) -> Result<DoctorReport> {
+        let seconds = |duration: Duration| duration.as_secs().to_string();
+        let query = [
+            ("pending_too_long_s", seconds(request.pending_too_long)),
+            ("running_too_long_s", seconds(request.running_too_long)),
+            ("completion_too_old_s", seconds(request.completion_too_old)),
+            ("task_too_old_s", seconds(request.task_too_old)),
+            ("sample", request.sample.to_string()),
+        ];
+        let call = if request.fix {
+            self.request(Method::POST, &["doctor", "fix"])
+        } else {
+            self.request(Method::GET, &["doctor"])
+        };
+        self.json(call.query(&query)).await
     }
 
     /// The events of a workflow, until its end.

@@ -7,6 +7,7 @@ pub mod client;
 pub mod grpc;
 pub mod rest;
 mod server;
+mod trace;
 
 pub use server::Server;
 

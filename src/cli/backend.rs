@@ -7,9 +7,9 @@ use super::exit::Failure;
 use crate::api::client::Client;
 use crate::control::graph::{Graph, GraphRequest};
 use crate::control::{
-    Control, CoordinatorStatus, Explanation, ListRequest, PurgeRequest, PurgeResult, RetryRequest,
-    RetryResult, SubmitRequest, SubmitResult, Summary, TaskListRequest, TaskPage, WatchEvent,
-    WatchHub, WorkflowPage, WorkflowView,
+    Control, CoordinatorStatus, DoctorReport, DoctorRequest, Explanation, ListRequest,
+    PurgeRequest, PurgeResult, RetryRequest, RetryResult, SubmitRequest, SubmitResult, Summary,
+    TaskListRequest, TaskPage, WatchEvent, WatchHub, WorkflowPage, WorkflowView,
 };
 use crate::workflow::WorkflowId;
 
@@ -137,6 +137,13 @@ impl Backend {
         match self {
             Self::Local(control) => Ok(control.coordinator_status().await?),
             Self::Remote(client) => Ok(client.coordinator_status().await?),
+        }
+    }
+
+    pub(super) async fn doctor(&self, request: &DoctorRequest) -> Result<DoctorReport, Failure> {
+        match self {
+            Self::Local(control) => Ok(control.doctor(request).await?),
+            Self::Remote(client) => Ok(client.doctor(request).await?),
         }
     }
 

@@ -5,12 +5,14 @@
 //! an invalid definition, 130 interrupted.
 
 mod backend;
+mod bench;
 mod cancel;
 mod config;
 mod coordinator;
 mod definition;
 mod definition_file;
 mod delete;
+mod doctor;
 mod duration;
 mod exit;
 mod explain;
@@ -43,7 +45,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::config::{FilesSpec, QueuesSpec, StorageSpec};
-use crate::telemetry::{self, LogFormat};
+use crate::telemetry::{self, LogFormat, Telemetry, TraceExport};
 use crate::wire::Prefix;
 use exit::Failure;
 
@@ -113,6 +115,14 @@ struct GlobalArgs {
         default_value_t
     )]
     log_format: LogFormat,
+    /// Sends the spans of traces to this collector (http://HOST:PORT), which speaks OTLP over gRPC.
+    #[arg(
+        long,
+        global = true,
+        env = "OTEL_EXPORTER_OTLP_ENDPOINT",
+        value_name = "URL"
+    )]
+    otlp_endpoint: Option<String>,
 }
 
 /// How a command prints its data.
@@ -163,6 +173,10 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Follows a workflow until it ends.
     Watch(watch::WatchArgs),
+    /// Looks at everything that can be wrong, and says what to do.
+    Doctor(doctor::DoctorArgs),
+    /// Measures the storage and this machine.
+    Bench(bench::BenchArgs),
     /// Shows who leads and what it counted.
     Coordinator,
     /// Shows the effective settings and where each comes from.
@@ -178,6 +192,14 @@ impl Command {
             _ => "warn",
         }
     }
+
+    /// Whether it does something that belongs to traces; the others need not look for a collector.
+    const fn is_traced(&self) -> bool {
+        matches!(
+            self,
+            Self::Run(_) | Self::Serve(_) | Self::Worker(_) | Self::Submit(_)
+        )
+    }
 }
 
 /// Parses `KEY=VALUE`.
@@ -186,6 +208,12 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE".to_owned()),
     }
+}
+
+/// The trace parent of whoever runs this process, by the variable that jobq's own tasks have it in too.
+fn caller() -> Option<String> {
+    let text = std::env::var("TRACEPARENT").ok()?;
+    telemetry::is_traceparent(&text).then_some(text)
 }
 
 /// Runs the command line of this process.
@@ -205,19 +233,6 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(failure) => return failure.report(),
     };
-    let filter = cli
-        .global
-        .log
-        .as_deref()
-        .unwrap_or_else(|| cli.command.default_log());
-    let started = telemetry::start(filter, cli.global.log_format);
-    if let Err(message) = started {
-        return Failure::Usage(message).report();
-    }
-    if let (Command::Config(args), Some((_, inner))) = (&cli.command, matches.subcommand()) {
-        let shown = config::run(&cli.global, args, &layers.command, inner, &layers.origins);
-        return shown.unwrap_or_else(|failure| failure.report());
-    }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -225,10 +240,42 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(anyhow::Error::from(error)).report(),
     };
+    let telemetry = match start_telemetry(&cli, &runtime, var) {
+        Ok(telemetry) => telemetry,
+        Err(message) => return Failure::Usage(message).report(),
+    };
+    if let (Command::Config(args), Some((_, inner))) = (&cli.command, matches.subcommand()) {
+        let shown = config::run(&cli.global, args, &layers.command, inner, &layers.origins);
+        return shown.unwrap_or_else(|failure| failure.report());
+    }
     let result = runtime.block_on(cli.run());
+    telemetry.end();
     // Blocking reads that a shutdown left behind must not hold the process.
     runtime.shutdown_background();
     result.unwrap_or_else(|failure| failure.report())
+}
+
+/// Starts logs, and traces where the command has some.
+fn start_telemetry(
+    cli: &Cli,
+    runtime: &tokio::runtime::Runtime,
+    var: impl Fn(&str) -> Option<String>,
+) -> Result<Telemetry, String> {
+    let GlobalArgs {
+        log,
+        log_format,
+        otlp_endpoint,
+        ..
+    } = &cli.global;
+    let filter = log.as_deref();
+    let filter = filter.unwrap_or_else(|| cli.command.default_log());
+    let export = if cli.command.is_traced() {
+        TraceExport::from_settings(otlp_endpoint.as_deref(), var)?
+    } else {
+        None
+    };
+    let _inside = runtime.enter();
+    telemetry::start(filter, *log_format, export.as_ref())
 }
 
 impl Cli {
@@ -270,6 +317,8 @@ impl Cli {
             Command::Graph(args) => graph::run(&global, args).await,
             Command::Explain(args) => explain::run(&global, args).await,
             Command::Watch(args) => watch::run(&global, args).await,
+            Command::Doctor(args) => doctor::run(&global, args).await,
+            Command::Bench(args) => bench::run(&global, args).await,
             Command::Coordinator => coordinator::run(&global).await,
             Command::Task(args) => task::run(&global, args).await,
             // It needs no runtime and was answered before there was one.

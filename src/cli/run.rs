@@ -144,6 +144,7 @@ async fn submit_and_watch(
     stop: &CancellationToken,
 ) -> Result<Ended, Failure> {
     let request = SubmitRequest {
+        traceparent: super::caller(),
         id: args.id.clone(),
         max_fan_in: args.max_fan_in,
         ..SubmitRequest::new(definition)

@@ -31,6 +31,7 @@ const fn setting(section: &'static str, key: &'static str, arg: &'static str) ->
 pub(super) const SETTINGS: &[Setting] = &[
     setting("", "log", "log"),
     setting("", "log_format", "log_format"),
+    setting("", "otlp_endpoint", "otlp_endpoint"),
     setting("connection", "storage", "storage"),
     setting("connection", "server", "server"),
     setting("connection", "prefix", "prefix"),

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use tracing::Instrument as _;
 
 use super::exit::{Failure, print};
 use super::{GlobalArgs, definition_file, open};
 use crate::control::SubmitRequest;
+use crate::telemetry::trace;
 use crate::workflow::WorkflowId;
 
 #[derive(Debug, Args)]
@@ -40,13 +42,17 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> Result<ExitCod
         .collect::<Result<Vec<_>, _>>()?;
     let backend = open::backend(global).await?;
     for definition in definitions {
+        let span = tracing::info_span!(target: trace::TARGET, "jobq submit", otel.kind = "client");
+        let caller = super::caller();
+        trace::follow(&span, caller.as_deref());
         let request = SubmitRequest {
+            traceparent: trace::traceparent_of(&span).or(caller),
             id: args.id.clone(),
             labels: args.labels.iter().cloned().collect(),
             max_fan_in: args.max_fan_in,
             ..SubmitRequest::new(definition)
         };
-        let result = backend.submit(request).await?;
+        let result = backend.submit(request).instrument(span).await?;
         if !result.created {
             eprintln!("workflow {} was submitted before", result.workflow_id);
         }

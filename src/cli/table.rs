@@ -4,7 +4,9 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 
 use crate::clock::Timestamp;
-use crate::control::{Explanation, Summary, TaskView, WorkflowSummary, WorkflowView};
+use crate::control::{
+    CheckStatus, DoctorReport, Explanation, Summary, TaskView, WorkflowSummary, WorkflowView,
+};
 
 /// Longest output or error shown in a cell; the rest is a command away.
 const CELL_CHARS_MAX: usize = 60;
@@ -62,6 +64,29 @@ pub(super) fn summary(summary: &Summary) -> String {
         table.add_row(["(ended ones beyond 200,000 are not counted)", ""]);
     }
     finished(&table)
+}
+
+/// What a doctor saw: a line a check, and what to do where something is wrong.
+pub(super) fn checks(report: &DoctorReport) -> String {
+    let mut text = String::new();
+    for check in &report.checks {
+        let status = match check.status {
+            CheckStatus::Ok => "ok  ",
+            CheckStatus::Warn => "WARN",
+            CheckStatus::Fail => "FAIL",
+        };
+        text.push_str(&format!("{status} {:<12} {}\n", check.code, check.evidence));
+        if !check.workflow_ids.is_empty() {
+            text.push_str(&format!("     {}\n", check.workflow_ids.join(", ")));
+        }
+        if let Some(fix) = &check.fix {
+            text.push_str(&format!("     {fix}\n"));
+        }
+    }
+    if report.fixed > 0 {
+        text.push_str(&format!("{} rows were mended\n", report.fixed));
+    }
+    text
 }
 
 /// Why a task is where it is.

@@ -8,6 +8,7 @@
 //! index and may lag by two seconds.
 
 mod cancel;
+pub mod doctor;
 mod error;
 mod explain;
 pub mod graph;
@@ -23,6 +24,7 @@ mod summary;
 mod view;
 mod watch;
 
+pub use doctor::{Check, CheckStatus, DoctorReport, DoctorRequest};
 pub use error::{Error, Result};
 pub use explain::{Explanation, Finding};
 pub use hub::{WatchEvent, WatchHub, Watcher};

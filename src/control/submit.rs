@@ -6,11 +6,13 @@ use futures::StreamExt as _;
 use futures::stream;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use tracing::{Instrument as _, Span, field};
 use utoipa::ToSchema;
 
 use super::{Control, Error, Result};
 use crate::limits::{IDEMPOTENCY_KEY_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX, SUBMIT_BATCH_MAX};
 use crate::store::Submitted;
+use crate::telemetry::trace;
 use crate::workflow::definition::Definition;
 use crate::workflow::runtime::Runtime;
 use crate::workflow::{WorkflowId, fan_in};
@@ -89,11 +91,28 @@ impl Control {
     /// for impossible labels or an impossible key; the store's own, among them that the id is taken
     /// by a different definition.
     pub async fn submit(&self, request: SubmitRequest) -> Result<SubmitResult> {
-        let traceparent = request.traceparent.clone();
+        let span = tracing::info_span!(
+            target: trace::TARGET,
+            "submit",
+            workflow_id = field::Empty,
+            tasks = field::Empty
+        );
+        // Within a request's span, that one is the parent and the caller's its own.
+        if trace::traceparent_of(&Span::current()).is_none() {
+            trace::follow(&span, request.traceparent.as_deref());
+        }
+        self.submit_traced(request).instrument(span).await
+    }
+
+    async fn submit_traced(&self, request: SubmitRequest) -> Result<SubmitResult> {
+        let span = Span::current();
+        let traceparent = trace::traceparent_of(&span).or_else(|| request.traceparent.clone());
         let (definition, id) = prepared(request)?;
         let id = id.unwrap_or_else(|| {
             WorkflowId::parse(&self.clock.new_id()).expect("a fresh id is 32 hex digits")
         });
+        span.record("workflow_id", id.as_str());
+        span.record("tasks", definition.tasks.len());
         let mut runtime = Runtime::new(id.clone(), &definition, self.clock.now());
         runtime.set_definition_sha256(definition.sha256());
         runtime.set_traceparent(traceparent);

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::{Span, field};
 
 use super::actor::{Actor, Batch};
 use crate::clock::Timestamp;
 use crate::storage::Retry;
 use crate::store::{self, Loaded};
+use crate::telemetry::trace;
+use crate::wire::CompletionMessage;
 use crate::workflow::WorkflowState;
 use crate::workflow::runtime::{Applied, Completion, LoadedOutputs, Runtime};
 
@@ -172,11 +175,22 @@ impl Actor {
                     .map(crate::wire::OutputRef::as_str),
                 error: report.error.as_deref(),
             };
-            match runtime.apply(index, &completion, now) {
-                Applied::Finished => tally.completions += 1,
-                Applied::Rearmed => tally.rearmed += 1,
-                Applied::Ignored(_) => tally.duplicates += 1,
-            }
+            let span = apply_span(report);
+            let result = match span.in_scope(|| runtime.apply(index, &completion, now)) {
+                Applied::Finished => {
+                    tally.completions += 1;
+                    "finished"
+                }
+                Applied::Rearmed => {
+                    tally.rearmed += 1;
+                    "rearmed"
+                }
+                Applied::Ignored(_) => {
+                    tally.duplicates += 1;
+                    "duplicate"
+                }
+            };
+            span.record("result", result);
             self.settle(runtime, now).await?;
         }
         let overdue: Vec<_> = runtime.overdue(now).collect();
@@ -285,6 +299,22 @@ impl Actor {
         stats.cancels.add(tally.cancels);
         stats.rejected.add(tally.rejected);
     }
+}
+
+/// The span of applying a completion, which follows the attempt it reports.
+fn apply_span(report: &CompletionMessage) -> Span {
+    let span = tracing::info_span!(
+        target: trace::TARGET,
+        "apply completion",
+        otel.kind = "consumer",
+        workflow_id = %report.workflow_id,
+        task = %report.task_name,
+        attempt_no = report.attempt_no,
+        success = report.success,
+        result = field::Empty,
+    );
+    trace::follow(&span, report.traceparent.as_deref());
+    span
 }
 
 /// The one line that says how a workflow ended; its fields are a contract.

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use futures::future::join_all;
 use std::time::Duration;
 use tokio::time::Instant;
+use tracing::Span;
 
 use super::actor::{Actor, PUSH_RETRY};
 use super::cycle::{Interrupted, Tally};
 use crate::storage::{self, OutgoingMessage};
+use crate::telemetry::trace;
 use crate::wire::{OutputRef, TaskMessage, TooLarge, UpstreamRefs, WorkflowTask};
 use crate::workflow::QueueName;
 use crate::workflow::runtime::{Runtime, TaskIndex};
@@ -24,6 +26,8 @@ const PUSH_TIME_MAX: Duration = Duration::from_secs(2);
 struct Outgoing {
     index: TaskIndex,
     message: OutgoingMessage,
+    /// Lasts until it is sent.
+    span: Span,
 }
 
 impl Actor {
@@ -80,12 +84,7 @@ impl Actor {
             }
             let queue = task.queue().clone();
             match message_for(runtime, index) {
-                Ok(message) => {
-                    by_queue
-                        .entry(queue)
-                        .or_default()
-                        .push(Outgoing { index, message });
-                }
+                Ok(outgoing) => by_queue.entry(queue).or_default().push(outgoing),
                 Err(error) => {
                     runtime.reject(index, &error.to_string(), now);
                     tally.rejected += 1;
@@ -127,9 +126,9 @@ impl Actor {
         outgoing: Vec<Outgoing>,
     ) -> Vec<(TaskIndex, storage::Result<()>)> {
         let queues = &self.context.store.storage().queues;
-        let (indexes, messages): (Vec<_>, Vec<_>) = outgoing
+        let (pushed, messages): (Vec<_>, Vec<_>) = outgoing
             .into_iter()
-            .map(|out| (out.index, out.message))
+            .map(|out| ((out.index, out.span), out.message))
             .unzip();
         let is_missing =
             |result: &storage::Result<()>| matches!(result, Err(storage::Error::NotFound { .. }));
@@ -137,13 +136,31 @@ impl Actor {
         if results.iter().all(is_missing) && queues.create_queue(&queue).await.is_ok() {
             results = queues.send(&queue, messages).await;
         }
-        indexes.into_iter().zip(results).collect()
+        let results = pushed.into_iter().zip(results);
+        results
+            .map(|((index, span), result)| {
+                if let Err(error) = &result {
+                    trace::failed(&span, error.kind());
+                }
+                (index, result)
+            })
+            .collect()
     }
 }
 
-fn message_for(runtime: &Runtime, index: TaskIndex) -> Result<OutgoingMessage, TooLarge> {
+fn message_for(runtime: &Runtime, index: TaskIndex) -> Result<Outgoing, TooLarge> {
     let task = runtime.task(index);
     let header = runtime.header();
+    let span = tracing::info_span!(
+        target: trace::TARGET,
+        "push",
+        otel.kind = "producer",
+        workflow_id = %header.workflow_id,
+        task = %task.name(),
+        attempt_no = task.attempt_no() + 1,
+        queue = %task.queue(),
+    );
+    trace::follow(&span, header.traceparent.as_deref());
     // Empty for a task without parents, so that its worker need not ask the state for them.
     let parents = task.parents().iter().map(|&parent| runtime.task(parent));
     let upstream = parents
@@ -162,9 +179,13 @@ fn message_for(runtime: &Runtime, index: TaskIndex) -> Result<OutgoingMessage, T
             attempt_no: task.attempt_no() + 1,
             retry_no: task.retry_no(),
             upstream: Some(UpstreamRefs(upstream)),
-            traceparent: header.traceparent.clone(),
+            traceparent: trace::traceparent_of(&span).or_else(|| header.traceparent.clone()),
         },
     );
     let encoded = message.encode()?;
-    Ok(OutgoingMessage::new(encoded.text).with_id(encoded.id))
+    Ok(Outgoing {
+        index,
+        message: OutgoingMessage::new(encoded.text).with_id(encoded.id),
+        span,
+    })
 }

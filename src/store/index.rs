@@ -242,7 +242,10 @@ impl WorkflowStore {
 
     /// Writes the row of a new workflow. Where one stands already (another client mended it first)
     /// a cancel request in it is kept.
-    pub(super) async fn write_row(&self, runtime: &Runtime) -> Result<()> {
+    ///
+    /// # Errors
+    /// The storage's own.
+    pub async fn write_row(&self, runtime: &Runtime) -> Result<()> {
         let (tables, table) = (&self.storage.tables, self.names.index_table());
         let key = key_of(&runtime.header().workflow_id);
         let mut row = index_row::complete(runtime);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span, field};
 
 use super::heartbeat::Held;
 use super::output::{OutputError, OutputStore, fits_inline, put_creating};
@@ -14,6 +15,7 @@ use super::{AttemptStatus, Shared};
 use crate::clock::Timestamp;
 use crate::limits::ERROR_BYTES_MAX;
 use crate::storage;
+use crate::telemetry::trace;
 use crate::wire::{
     CompletionMessage, Encoded, Names, OutputRef, TaskMessage, UpstreamRefs, WorkflowTask,
     bounded_text,
@@ -31,6 +33,33 @@ const LOG_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Takes a message of a workflow to its end: reported and deleted, dropped, or left to reappear.
 pub(super) async fn run_attempt(
+    shared: &Shared,
+    held: Held,
+    message: TaskMessage,
+    mut task: WorkflowTask,
+    dequeue_count: u32,
+    shutdown: &CancellationToken,
+) {
+    let span = tracing::info_span!(
+        target: trace::TARGET,
+        "attempt",
+        otel.kind = "consumer",
+        workflow_id = %task.workflow_id,
+        task = %task.task,
+        attempt_no = task.attempt_no,
+        queue = %held.queue(),
+        worker_id = shared.config.worker_id,
+        delivery = dequeue_count,
+        exit_code = field::Empty,
+    );
+    trace::follow(&span, task.traceparent.as_deref());
+    // What the command does, and what follows from it, comes after this span.
+    task.traceparent = trace::traceparent_of(&span).or(task.traceparent);
+    let attempt = run_traced(shared, held, message, task, dequeue_count, shutdown);
+    attempt.instrument(span).await;
+}
+
+async fn run_traced(
     shared: &Shared,
     held: Held,
     mut message: TaskMessage,
@@ -214,6 +243,7 @@ impl Attempt<'_> {
     async fn complete(&self, outcome: &RunOutcome, cancelled: bool) -> storage::Result<Report> {
         let mut completion = self.completion();
         completion.exit_code = outcome.ending.exit_code();
+        Span::current().record("exit_code", completion.exit_code);
         if cancelled {
             completion.error = Some("cancelled while it was running".to_owned());
         } else if !outcome.is_success() {
@@ -235,6 +265,13 @@ impl Attempt<'_> {
                 }
             }
         }
+        // Not what the command wrote: that may be long, and is not for every collector's eyes.
+        let reason = match &outcome.ending {
+            _ if cancelled => "cancelled".to_owned(),
+            _ if outcome.is_success() => "its output cannot be used".to_owned(),
+            ending => ending.to_string(),
+        };
+        trace::failed(&Span::current(), &reason);
         Ok(Report::of(&completion))
     }
 

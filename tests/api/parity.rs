@@ -191,6 +191,41 @@ async fn reads_agree() {
 }
 
 #[tokio::test]
+async fn a_doctor_says_the_same_everywhere_and_fails_by_its_exit_code() {
+    let mut server = server().await;
+    let report = server.get("/v1/doctor").await.json();
+    assert_eq!(report["status"], "ok", "{report}");
+    let codes = |report: &Value| {
+        let checks = report["checks"].as_array().unwrap().iter();
+        let each = checks.map(|check| (check["code"].clone(), check["status"].clone()));
+        each.collect::<Vec<_>>()
+    };
+    for through_server in [false, true] {
+        let found = Cli(&server, through_server).json(&["doctor", "-o", "json"]);
+        assert_eq!(codes(&found), codes(&report));
+    }
+    let mut grpc = crate::grpc::client(&server).await;
+    let found = grpc
+        .run_doctor(v1::RunDoctorRequest::default())
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(found.status(), v1::CheckStatus::Ok);
+    assert_eq!(found.checks.len(), codes(&report).len());
+    let fixed = server
+        .send(Method::POST, "/v1/doctor/fix", &[], "")
+        .await
+        .json();
+    assert_eq!(fixed["fixed"], 0);
+
+    server.running.terminate();
+    let output = server.site.output(&["doctor"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = crate::support::text(&output.stdout);
+    assert!(text.contains("FAIL leader"), "{text}");
+}
+
+#[tokio::test]
 async fn a_retry_asked_and_done_agrees() {
     let server = server().await;
     let expected = json!({"tasks": ["bad", "child"], "dry_run": true});

@@ -8,8 +8,9 @@ use crate::support::{Running, Site, eventually};
 
 /// A server on a site of its own.
 pub struct Server {
-    pub site: Site,
+    // Before the site, where its log is.
     pub running: Running,
+    pub site: Site,
     pub address: String,
 }
 

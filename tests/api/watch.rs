@@ -106,3 +106,14 @@ async fn a_stopping_server_ends_its_watches() {
     assert_eq!(server.running.terminate(), Some(0));
     reading.await.unwrap();
 }
+
+#[tokio::test]
+async fn a_caller_that_has_gone_silent_holds_no_stop_up() {
+    let mut server = Server::start(&[]);
+    // It connects, begins a request, and never ends it.
+    let mut silent = std::net::TcpStream::connect(&server.address).unwrap();
+    std::io::Write::write_all(&mut silent, b"GET /healthz HTTP/1.1\r\n").unwrap();
+    // A connection over HTTP/2 whose owner does not read from it while this thread waits.
+    let _grpc = crate::grpc::client(&server).await;
+    assert_eq!(server.running.terminate(), Some(0));
+}

@@ -4,6 +4,7 @@
     reason = "helpers outside test functions fail the test that calls them"
 )]
 
+mod bench;
 mod config;
 mod examples;
 mod processes;

@@ -33,14 +33,16 @@ fn run(command: &mut Command) -> String {
 
 /// The property tester on a server.
 fn tester(server: &Server, args: &[&str]) -> Command {
+    let ours = |name| format!("{}/tests/foreign/{name}", env!("CARGO_MANIFEST_DIR"));
     let mut command = program("schemathesis");
     command
-        .args(["--config-file", "tests/foreign/schemathesis.toml", "run"])
+        .args(["--config-file", &ours("schemathesis.toml"), "run"])
         .args(["--no-color", "--seed", SEED, "--max-examples", CASES])
         .args(args)
         .arg(server.url("/openapi.json"))
-        // Where it may leave its files.
-        .env("HYPOTHESIS_STORAGE_DIRECTORY", server.site.path());
+        .env("SCHEMATHESIS_HOOKS", ours("hooks.py"))
+        // It leaves files where it runs.
+        .current_dir(server.site.path());
     command
 }
 

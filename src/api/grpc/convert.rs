@@ -182,6 +182,28 @@ impl From<control::Finding> for v1::Finding {
     }
 }
 
+impl From<control::CheckStatus> for v1::CheckStatus {
+    fn from(status: control::CheckStatus) -> Self {
+        match status {
+            control::CheckStatus::Ok => Self::Ok,
+            control::CheckStatus::Warn => Self::Warn,
+            control::CheckStatus::Fail => Self::Fail,
+        }
+    }
+}
+
+impl From<control::Check> for v1::Check {
+    fn from(check: control::Check) -> Self {
+        Self {
+            code: check.code.into_owned(),
+            status: v1::CheckStatus::from(check.status).into(),
+            evidence: check.evidence,
+            fix: check.fix.unwrap_or_default().into_owned(),
+            workflow_ids: check.workflow_ids,
+        }
+    }
+}
+
 impl From<control::WatchEvent> for v1::WatchWorkflowResponse {
     fn from(event: control::WatchEvent) -> Self {
         use control::WatchEvent;

@@ -13,7 +13,8 @@ use super::v1::{self, workflows_server::Workflows};
 use crate::api::Api;
 use crate::control::graph::GraphRequest;
 use crate::control::{
-    Error, ListOrder, ListRequest, PurgeRequest, RetryRequest, SubmitRequest, TaskListRequest,
+    DoctorRequest, Error, ListOrder, ListRequest, PurgeRequest, RetryRequest, SubmitRequest,
+    TaskListRequest,
 };
 use crate::workflow::definition::Definition;
 
@@ -90,6 +91,34 @@ fn list_request(request: v1::ListWorkflowsRequest) -> Result<ListRequest, Status
         },
         limit: or(request.limit, 50),
         page_token: given(request.page_token),
+    })
+}
+
+fn doctor_request(request: v1::RunDoctorRequest) -> Result<DoctorRequest, Status> {
+    let usual = DoctorRequest::default();
+    let or_usual = |field, given: Option<prost_types::Duration>, usual| match given {
+        None => Ok(usual),
+        Some(given) => duration(field, given),
+    };
+    Ok(DoctorRequest {
+        pending_too_long: or_usual(
+            "pending_too_long",
+            request.pending_too_long,
+            usual.pending_too_long,
+        )?,
+        running_too_long: or_usual(
+            "running_too_long",
+            request.running_too_long,
+            usual.running_too_long,
+        )?,
+        completion_too_old: or_usual(
+            "completion_too_old",
+            request.completion_too_old,
+            usual.completion_too_old,
+        )?,
+        task_too_old: or_usual("task_too_old", request.task_too_old, usual.task_too_old)?,
+        sample: or(request.sample, usual.sample),
+        fix: request.fix,
     })
 }
 
@@ -350,6 +379,20 @@ impl Workflows for Api {
             since: Some(timestamp(found.holder.since)),
             written_at: Some(timestamp(found.written_at)),
             counters_json: found.counters.to_string(),
+        }))
+    }
+
+    async fn run_doctor(
+        &self,
+        request: Request<v1::RunDoctorRequest>,
+    ) -> Answer<v1::RunDoctorResponse> {
+        let request = doctor_request(request.into_inner())?;
+        let report = self.control.doctor(&request).await;
+        let report = report.map_err(|error| status(&error))?;
+        Ok(Response::new(v1::RunDoctorResponse {
+            status: v1::CheckStatus::from(report.status).into(),
+            checks: report.checks.into_iter().map(Into::into).collect(),
+            fixed: count(report.fixed),
         }))
     }
 

@@ -12,9 +12,11 @@ use super::body::{Body, whole};
 use super::described::TerminalState;
 use super::failures::{ChangeFailures, ReadFailures};
 use super::params::Params;
-use super::problem::{Answer, Problem};
+use super::problem::{Answer, Problem, Refusal};
 use crate::api::Api;
-use crate::control::{CoordinatorStatus, PurgeRequest, PurgeResult, Summary};
+use crate::control::{
+    CoordinatorStatus, DoctorReport, DoctorRequest, PurgeRequest, PurgeResult, Summary,
+};
 use crate::workflow::WorkflowState;
 
 /// Which workflows to purge.
@@ -68,6 +70,77 @@ pub(super) async fn purge(State(api): State<Api>, params: Params, body: Body) ->
 pub(super) async fn summary(State(api): State<Api>, params: Params) -> Answer {
     params.known(&[])?;
     Ok(Json(api.control.summary().await?).into_response())
+}
+
+/// The thresholds of a doctor's look.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents parameters")]
+pub(super) struct DoctorParams {
+    /// From how many seconds on a workflow has waited for its start for too long; 300 unless given.
+    #[param(value_type = Option<usize>, minimum = 0, maximum = 3_155_760_000_u64)]
+    pending_too_long_s: Option<u64>,
+    /// From how many seconds on a workflow that has not changed stands still; 86400 unless given.
+    #[param(value_type = Option<usize>, minimum = 0, maximum = 3_155_760_000_u64)]
+    running_too_long_s: Option<u64>,
+    /// From how many seconds on the oldest completion has waited for too long; 120 unless given.
+    #[param(value_type = Option<usize>, minimum = 0, maximum = 3_155_760_000_u64)]
+    completion_too_old_s: Option<u64>,
+    /// From how many seconds on a message that nobody received has waited for too long; 3600 unless given.
+    #[param(value_type = Option<usize>, minimum = 0, maximum = 3_155_760_000_u64)]
+    task_too_old_s: Option<u64>,
+    /// How many workflows to look at, 1 to 100,000; 1000 unless given.
+    #[param(minimum = 1, maximum = 100_000)]
+    sample: Option<usize>,
+}
+
+fn doctor_request(params: Params, fix: bool) -> Result<DoctorRequest, Refusal> {
+    let names = [
+        "pending_too_long_s",
+        "running_too_long_s",
+        "completion_too_old_s",
+        "task_too_old_s",
+        "sample",
+    ];
+    let params = params.known(&names)?;
+    let usual = DoctorRequest::default();
+    let seconds = |name, usual: Duration| -> Result<Duration, Refusal> {
+        let given: Option<u64> = params.parsed(name, "a number of seconds")?;
+        Ok(given.map_or(usual, Duration::from_secs))
+    };
+    Ok(DoctorRequest {
+        pending_too_long: seconds("pending_too_long_s", usual.pending_too_long)?,
+        running_too_long: seconds("running_too_long_s", usual.running_too_long)?,
+        completion_too_old: seconds("completion_too_old_s", usual.completion_too_old)?,
+        task_too_old: seconds("task_too_old_s", usual.task_too_old)?,
+        sample: params.number("sample")?.unwrap_or(usual.sample),
+        fix,
+    })
+}
+
+/// Look at everything that can be wrong
+#[utoipa::path(
+    get, path = "/v1/doctor", operation_id = "run_doctor", tag = "operations",
+    params(DoctorParams),
+    responses((status = 200, description = "What was seen", body = DoctorReport), ReadFailures),
+)]
+pub(super) async fn doctor(State(api): State<Api>, params: Params) -> Answer {
+    let request = doctor_request(params, false)?;
+    Ok(Json(api.control.doctor(&request).await?).into_response())
+}
+
+/// Look at everything, and mend the index
+///
+/// Writes rows from states and removes rows without one; never changes a state.
+#[utoipa::path(
+    post, path = "/v1/doctor/fix", operation_id = "run_doctor_fix", tag = "operations",
+    params(DoctorParams),
+    responses((status = 200, description = "What was seen before it was mended", body = DoctorReport),
+     ReadFailures),
+)]
+pub(super) async fn doctor_fix(State(api): State<Api>, params: Params) -> Answer {
+    let request = doctor_request(params, true)?;
+    Ok(Json(api.control.doctor(&request).await?).into_response())
 }
 
 /// Read what the coordinator last wrote about itself

@@ -94,6 +94,8 @@ pub(super) fn router() -> Router<Api> {
         .nest("/v1/workflows/{workflow_id}", workflow)
         .route("/v1/purge", post(admin::purge))
         .route("/v1/summary", get(admin::summary))
+        .route("/v1/doctor", get(admin::doctor))
+        .route("/v1/doctor/fix", post(admin::doctor_fix))
         .route("/v1/coordinator", get(admin::coordinator))
         .route("/metrics", get(admin::metrics))
         .route("/healthz", get(admin::healthz))

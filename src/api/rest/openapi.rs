@@ -43,6 +43,8 @@ use super::{admin, tasks, watch, workflows};
         admin::purge,
         admin::summary,
         admin::coordinator,
+        admin::doctor,
+        admin::doctor_fix,
         admin::metrics,
         admin::healthz,
         admin::readyz,
