@@ -14,7 +14,7 @@ const CASES: &str = "20";
 const SEED: &str = "1";
 
 /// Seconds that the tester may generate for.
-const SECONDS: &str = "90";
+const SECONDS: &str = "60";
 
 fn program(name: &str) -> Command {
     let home = std::env::var("JOBQ_TEST_PYTHON").expect("run through scripts/with-python");
@@ -67,7 +67,21 @@ async fn whatever_is_asked_the_answer_is_described() {
         "watch_workflow",
     ];
     let told = run(&mut tester(&server, &everything_else));
-    assert!(told.contains("No issues found"), "{told}");
+    let number = |before: &str| -> usize {
+        let rest = told
+            .split(before)
+            .nth(1)
+            .unwrap_or_else(|| panic!("{told}"));
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap()
+    };
+    let selected = number("Selected: ");
+    assert_eq!(number("Tested: "), selected, "{told}");
+    assert_eq!(
+        number(&format!("Selected: {selected}/")),
+        selected + 1,
+        "{told}"
+    );
 }
 
 #[tokio::test]
