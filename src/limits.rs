@@ -84,9 +84,9 @@ pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of one event that a client of a watch takes: a snapshot of the largest workflow.
 pub const WATCH_EVENT_BYTES_MAX: usize = STATE_BYTES_MAX;
 
-/// How old the workflows of a purge may have to be, and the longest threshold of a doctor's look: a
-/// century. What lies further back is a slip, and no date.
-pub const PURGE_AGE_MAX: Duration = Duration::from_secs(100 * 31_557_600);
+/// Ages that a purge or a doctor may be asked about: a century. What lies further back is a slip, and no
+/// date.
+pub const AGE_MAX: Duration = Duration::from_secs(100 * 31_557_600);
 
 /// Workflows that one purge removes; repeat it for more.
 pub const PURGE_MAX: usize = 1_000;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Control, Error, Result};
-use crate::limits::{PAGE_MAX, PURGE_AGE_MAX, PURGE_MAX};
+use crate::limits::{AGE_MAX, PAGE_MAX, PURGE_MAX};
 use crate::store::{self, Removed, RowFilter};
 use crate::workflow::{WorkflowId, WorkflowState};
 
@@ -71,8 +71,8 @@ impl Control {
             let reason = format!("{} is not from 1 to {PURGE_MAX}", request.limit);
             return Err(Error::invalid("limit", reason));
         }
-        if request.older_than > PURGE_AGE_MAX {
-            let reason = format!("more than {} s", PURGE_AGE_MAX.as_secs());
+        if request.older_than > AGE_MAX {
+            let reason = format!("more than {} s", AGE_MAX.as_secs());
             return Err(Error::invalid("older_than", reason));
         }
         if let Some(state) = request.states.iter().find(|state| !state.is_terminal()) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::clock::Timestamp;
-use crate::limits::PURGE_AGE_MAX;
+use crate::limits::AGE_MAX;
 use crate::storage::Storage;
 use crate::storage::memory::MemoryStorage;
 use crate::wire::{Names, Prefix};
@@ -533,7 +533,7 @@ async fn a_purge_takes_the_old_that_have_ended_and_no_more_than_told() {
     assert_eq!(control.purge(&all).await.unwrap().workflow_ids.len(), 3);
     assert_eq!(list(&control, &ListRequest::default()).await, ["live"]);
     let ancient = PurgeRequest {
-        older_than: PURGE_AGE_MAX,
+        older_than: AGE_MAX,
         ..request.clone()
     };
     assert!(
@@ -545,7 +545,7 @@ async fn a_purge_takes_the_old_that_have_ended_and_no_more_than_told() {
             .is_empty()
     );
     let older = PurgeRequest {
-        older_than: PURGE_AGE_MAX + std::time::Duration::from_secs(1),
+        older_than: AGE_MAX + std::time::Duration::from_secs(1),
         ..request.clone()
     };
     assert_eq!(

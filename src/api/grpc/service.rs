@@ -16,7 +16,6 @@ use crate::control::{
     DoctorRequest, Error, ListOrder, ListRequest, PurgeRequest, RetryRequest, SubmitRequest,
     TaskListRequest,
 };
-use crate::limits::DOCTOR_SAMPLE_MAX;
 use crate::workflow::definition::Definition;
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -101,10 +100,6 @@ fn doctor_request(request: v1::RunDoctorRequest) -> Result<DoctorRequest, Status
         None => Ok(usual),
         Some(given) => duration(field, given),
     };
-    let sample = or(request.sample, usual.sample);
-    if sample > DOCTOR_SAMPLE_MAX {
-        return Err(invalid("sample", format!("at most {DOCTOR_SAMPLE_MAX}")));
-    }
     Ok(DoctorRequest {
         pending_too_long: or_usual(
             "pending_too_long",
@@ -122,7 +117,7 @@ fn doctor_request(request: v1::RunDoctorRequest) -> Result<DoctorRequest, Status
             usual.completion_too_old,
         )?,
         task_too_old: or_usual("task_too_old", request.task_too_old, usual.task_too_old)?,
-        sample,
+        sample: or(request.sample, usual.sample),
         fix: request.fix,
     })
 }

@@ -17,7 +17,6 @@ use crate::api::Api;
 use crate::control::{
     CoordinatorStatus, DoctorReport, DoctorRequest, PurgeRequest, PurgeResult, Summary,
 };
-use crate::limits::{DOCTOR_SAMPLE_MAX, PURGE_AGE_MAX};
 use crate::workflow::WorkflowState;
 
 /// Which workflows to purge.
@@ -79,16 +78,16 @@ pub(super) async fn summary(State(api): State<Api>, params: Params) -> Answer {
 #[expect(dead_code, reason = "documents parameters")]
 pub(super) struct DoctorParams {
     /// From how many seconds on a workflow has waited for its start for too long; 300 unless given.
-    #[param(minimum = 0, maximum = 3_155_760_000_u64)]
+    #[param(value_type = Option<usize>, minimum = 0, maximum = 3_155_760_000_u64)]
     pending_too_long_s: Option<u64>,
     /// From how many seconds on a workflow that has not changed stands still; 86400 unless given.
-    #[param(minimum = 0, maximum = 3_155_760_000_u64)]
+    #[param(value_type = Option<usize>, minimum = 0, maximum = 3_155_760_000_u64)]
     running_too_long_s: Option<u64>,
     /// From how many seconds on the oldest completion has waited for too long; 120 unless given.
-    #[param(minimum = 0, maximum = 3_155_760_000_u64)]
+    #[param(value_type = Option<usize>, minimum = 0, maximum = 3_155_760_000_u64)]
     completion_too_old_s: Option<u64>,
     /// From how many seconds on a message that nobody received has waited for too long; 3600 unless given.
-    #[param(minimum = 0, maximum = 3_155_760_000_u64)]
+    #[param(value_type = Option<usize>, minimum = 0, maximum = 3_155_760_000_u64)]
     task_too_old_s: Option<u64>,
     /// How many workflows to look at, 1 to 100,000; 1000 unless given.
     #[param(minimum = 1, maximum = 100_000)]
@@ -107,24 +106,14 @@ fn doctor_request(params: Params, fix: bool) -> Result<DoctorRequest, Refusal> {
     let usual = DoctorRequest::default();
     let seconds = |name, usual: Duration| -> Result<Duration, Refusal> {
         let given: Option<u64> = params.parsed(name, "a number of seconds")?;
-        let given = given.map_or(usual, Duration::from_secs);
-        if given > PURGE_AGE_MAX {
-            let reason = format!("at most {} seconds, a century", PURGE_AGE_MAX.as_secs());
-            return Err(Problem::invalid(name, reason));
-        }
-        Ok(given)
+        Ok(given.map_or(usual, Duration::from_secs))
     };
-    let sample = params.number("sample")?.unwrap_or(usual.sample);
-    if !(1..=DOCTOR_SAMPLE_MAX).contains(&sample) {
-        let reason = format!("{sample} is not from 1 to {DOCTOR_SAMPLE_MAX}");
-        return Err(Problem::invalid("sample", reason));
-    }
     Ok(DoctorRequest {
         pending_too_long: seconds("pending_too_long_s", usual.pending_too_long)?,
         running_too_long: seconds("running_too_long_s", usual.running_too_long)?,
         completion_too_old: seconds("completion_too_old_s", usual.completion_too_old)?,
         task_too_old: seconds("task_too_old_s", usual.task_too_old)?,
-        sample,
+        sample: params.number("sample")?.unwrap_or(usual.sample),
         fix,
     })
 }
@@ -144,7 +133,7 @@ pub(super) async fn doctor(State(api): State<Api>, params: Params) -> Answer {
 ///
 /// Writes rows from states and removes rows without one; never changes a state.
 #[utoipa::path(
-    post, path = "/v1/doctor/fix", operation_id = "run_doctor_and_fix", tag = "operations",
+    post, path = "/v1/doctor/fix", operation_id = "run_doctor_fix", tag = "operations",
     params(DoctorParams),
     responses((status = 200, description = "What was seen before it was mended", body = DoctorReport),
      ReadFailures),

@@ -12,7 +12,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Control, Result};
+use super::{Control, Error, Result};
+use crate::limits::{AGE_MAX, DOCTOR_SAMPLE_MAX};
 use crate::store;
 
 /// Workflows that one check names; it counts the others.
@@ -193,13 +194,34 @@ impl Check {
     }
 }
 
+impl DoctorRequest {
+    fn check(&self) -> Result<()> {
+        let ages = [
+            ("pending_too_long", self.pending_too_long),
+            ("running_too_long", self.running_too_long),
+            ("completion_too_old", self.completion_too_old),
+            ("task_too_old", self.task_too_old),
+        ];
+        if let Some((field, _)) = ages.iter().find(|(_, age)| *age > AGE_MAX) {
+            let reason = format!("more than {} s", AGE_MAX.as_secs());
+            return Err(Error::invalid(field, reason));
+        }
+        if !(1..=DOCTOR_SAMPLE_MAX).contains(&self.sample) {
+            let reason = format!("{} is not from 1 to {DOCTOR_SAMPLE_MAX}", self.sample);
+            return Err(Error::invalid("sample", reason));
+        }
+        Ok(())
+    }
+}
+
 impl Control {
     /// Looks at everything.
     ///
     /// # Errors
-    /// The store's own, if the storage goes away in the middle; one that is away from the start is a
+    /// [`Error::InvalidArgument`] for an impossible age or sample; the store's own, if the storage goes away in the middle; one that is away from the start is a
     /// finding.
     pub async fn doctor(&self, request: &DoctorRequest) -> Result<DoctorReport> {
+        request.check()?;
         let (mut checks, mut fixed) = (Vec::new(), 0);
         let (storage, reachable) = self.check_storage().await;
         checks.push(storage);
@@ -294,7 +316,7 @@ impl Control {
 }
 
 /// An error of a port as one of the use cases.
-fn port(error: crate::storage::Error) -> super::Error {
+fn port(error: crate::storage::Error) -> Error {
     store::Error::from(error).into()
 }
 

@@ -191,6 +191,49 @@ async fn a_place_that_was_never_set_up_is_told_as_such() {
     assert_eq!(wrong(&control).await, ["configuration", "leader"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn ages_and_samples_are_bounded() {
+    let control = control().await;
+    let usual = DoctorRequest::default;
+    let at_the_bounds = DoctorRequest {
+        pending_too_long: AGE_MAX,
+        sample: DOCTOR_SAMPLE_MAX,
+        ..usual()
+    };
+    assert!(control.doctor(&at_the_bounds).await.is_ok());
+    let beyond = AGE_MAX + Duration::from_secs(1);
+    let refused = [
+        DoctorRequest {
+            pending_too_long: beyond,
+            ..usual()
+        },
+        DoctorRequest {
+            running_too_long: beyond,
+            ..usual()
+        },
+        DoctorRequest {
+            completion_too_old: beyond,
+            ..usual()
+        },
+        DoctorRequest {
+            task_too_old: beyond,
+            ..usual()
+        },
+        DoctorRequest {
+            sample: 0,
+            ..usual()
+        },
+        DoctorRequest {
+            sample: DOCTOR_SAMPLE_MAX + 1,
+            ..usual()
+        },
+    ];
+    for request in refused {
+        let error = control.doctor(&request).await.unwrap_err();
+        assert_eq!(error.code(), "invalid_argument", "{request:?}");
+    }
+}
+
 #[test]
 fn the_documented_codes_are_those_there_are() {
     let doc = include_str!("../../../docs/doctor.md");
